@@ -34,8 +34,8 @@ pub use state::titles::{session_title, title_of};
 pub use state::transcript::*;
 pub use state::unseen::{Unseen, UnseenKind};
 pub use state::{
-    AUTO_THEME, AgentChoice, ConfigNews, Counters, DiffLayout, DiffRoom, FolderRequest, MouseOwner, OtherTab,
-    ProjectRequest, Screen, Setup, State, ThemeInfo, UiRequest,
+    AUTO_THEME, AgentChoice, ConfigNews, Counters, FolderRequest, MouseOwner, OtherTab, OutputRoom,
+    ProjectRequest, Setup, State, ThemeInfo, UiRequest,
 };
 
 use std::time::Instant;

@@ -43,7 +43,7 @@ pub struct Answer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
     /// A printable key, with the answer that it stands for.
-    Letter(char, Option<Answer>),
+    Character(char, Option<Answer>),
     /// Moves the mark to the next or previous answer.
     Arrow,
     /// Undoes the last key.
@@ -273,7 +273,7 @@ impl Guard {
             _ if !has_keys => Verdict::Pass,
             Input::Paste if self.keys.is_empty() => Verdict::Pass,
             Input::Paste => self.take_as_text(None),
-            Input::Letter(key, answer) => self.on_letter(key, answer),
+            Input::Character(key, answer) => self.on_character(key, answer),
             Input::Arrow if self.open == Open::All => Verdict::Pass,
             Input::Arrow => {
                 self.has_early_key = true;
@@ -299,7 +299,7 @@ impl Guard {
         }
     }
 
-    fn on_letter(&mut self, key: char, answer: Option<Answer>) -> Verdict {
+    fn on_character(&mut self, key: char, answer: Option<Answer>) -> Verdict {
         let Some(answer) = answer.filter(|_| self.keys.chars().all(|other| other == key)) else {
             return self.take_as_text(Some(key));
         };

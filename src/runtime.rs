@@ -580,7 +580,7 @@ impl Loop {
         self.show_status(now);
         self.pictures.work();
         self.comparer.work();
-        if let Some(event) = ui::event_after_frame(&self.app.state, &self.view) {
+        if let Some(event) = ui::event_after_frame(&self.app, &self.view) {
             self.apply(event, now);
         }
     }

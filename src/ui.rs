@@ -8,6 +8,7 @@ mod app;
 pub mod canvas;
 pub mod cells;
 mod changes;
+mod completions;
 mod composer;
 pub mod dialogs;
 pub mod diff;
@@ -25,6 +26,7 @@ pub mod plain;
 mod plan;
 mod queue;
 pub mod render_context;
+mod screen;
 mod search;
 pub mod session_view;
 mod side;
@@ -36,11 +38,12 @@ pub mod text;
 pub mod theme;
 mod title;
 pub mod transcript;
+mod update;
 pub mod view_state;
 mod welcome;
 mod which_key;
 
-pub use app::{App, TabUi, UserView, start, update};
+pub use app::{App, TabUi, UserView};
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use composer::CursorShape;
@@ -48,6 +51,7 @@ pub use dialogs::{InboxDialog, Layer, Layers, LogPage, QuestionDialog, RequestVi
 pub use event::Event;
 pub use input::{insert_clipboard, quote, route};
 pub use tabs::{session_name, terminal_title};
+pub use update::{start, update};
 pub use view_state::ViewState;
 
 use std::hash::{Hash, Hasher};
@@ -58,7 +62,8 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
-use crate::core::{DiffRoom, Screen, Session, SessionPhase, State};
+use crate::core::{OutputRoom, SessionPhase, State};
+use screen::{DiffRoom, Screen};
 
 use frame_context::FrameContext;
 use hits::Hit;
@@ -103,7 +108,7 @@ pub fn draw_into(app: &App, view: &mut ViewState, theme: &Theme, canvas: &mut Ca
     if area.is_empty() {
         return None;
     }
-    view.begin_frame(app);
+    view.begin_frame(&app.state, app.shown().selected);
     draw_frame(app, view, theme, canvas).filter(|position| area.contains(*position))
 }
 
@@ -116,7 +121,7 @@ fn chrome_key(ctx: &FrameContext, view: &ViewState, panes: &Panes, canvas: &Canv
         (ctx.state.chrome_changes, &ctx.state.flash, status::is_quiet(ctx)),
         (ctx.render.spinner, view.composer.rev(), news, keymap, ctx.pending, lists_keys(view)),
         (panes.title, panes.transcript, panes.plan, panes.rule, panes.composer, panes.status),
-        (panes.queue, panes.edge, focus::key_focus(ctx.app), text::is_wide()),
+        (panes.queue, panes.edge, ctx.keys.context, text::is_wide()),
         (panes.side, panes.side.map(|_| view.side.files().collect::<Vec<_>>())),
     ))
 }
@@ -126,22 +131,17 @@ fn lists_keys(view: &ViewState) -> bool {
 }
 
 /// The key that all rows of the transcript depend on, if nothing else is drawn over them.
-fn ground(
-    app: &App,
-    session: &Session,
-    view: &ViewState,
-    render: &RenderContext<'_>,
-    panes: &Panes,
-) -> Option<u64> {
+fn ground(app: &App, ctx: &FrameContext, view: &ViewState, panes: &Panes) -> Option<u64> {
+    let (session, render) = (ctx.session, &ctx.render);
     let is_covered = lists_keys(view)
-        || dialogs::base_focus(app) != dialogs::focus(app)
-        || !app.layers.is_empty()
+        || ctx.keys.base != dialogs::focus(app)
+        || ctx.keys.has_dialog
         || !session.requests.is_empty()
         || !dialogs::completions(app).is_empty()
         || dialogs::argument_hint(&app.state).is_some()
         || session.transcript.items().is_empty()
         || panes.side.is_some()
-        || terminal_panel::shown(app).is_some();
+        || terminal_panel::shown(session).is_some();
     let mut hasher = std::hash::DefaultHasher::new();
     (session.key, &render.theme.name, render.glyphs.arrow).hash(&mut hasher);
     (!is_covered).then(|| hasher.finish())
@@ -161,10 +161,12 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
     let home = view.home.clone();
     let pending = view.pending.as_ref().map(PendingKeys::label);
     let ctx = FrameContext {
-        app,
         state: &app.state,
         session,
         view: app.shown(),
+        views: &app.views,
+        request_view: &app.request_view,
+        keys: focus::key_facts(app, view.now),
         render: RenderContext {
             theme,
             glyphs: view.glyphs,
@@ -201,20 +203,20 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
     let diff_cols = panes.transcript.width.saturating_sub(DIFF_MARGIN);
     let fits = |layout| diff::Layout::choose(layout, diff_cols) == diff::Layout::SideBySide;
     ctx.diff_room.set(DiffRoom::of(fits));
-    let request = dialogs::AnchoredRequest::new(&ctx, view, panes.transcript);
+    let request = dialogs::AnchoredRequest::new(app, &ctx, view, panes.transcript);
     let request_rows = request.as_ref().map_or(0, dialogs::AnchoredRequest::rows);
     panes.transcript.height = panes.transcript.height.saturating_sub(request_rows);
-    let ground = ground(app, session, view, &ctx.render, &panes);
+    let ground = ground(app, &ctx, view, &panes);
     buf.begin(blank, panes.transcript, ground);
-    if session.transcript.items().is_empty() && !is_full(app, view) {
+    if session.transcript.items().is_empty() && !is_full(&ctx, view) {
         welcome::draw(&ctx, panes.transcript, buf);
-    } else if panes.transcript.height > 0 && !is_full(app, view) {
+    } else if panes.transcript.height > 0 && !is_full(&ctx, view) {
         let shown = view.transcripts.entry(app.state.active).or_default();
         // Dialogs always wrap: the end of a line may be what the user has to see.
         let render = RenderContext { wraps: view.wraps, ..ctx.render };
         transcript::draw(session, app.shown(), shown, &render, panes.transcript, buf);
     }
-    let is_covered = !app.layers.is_empty() || request.is_none() && !session.requests.is_empty();
+    let is_covered = ctx.keys.has_dialog || request.is_none() && !session.requests.is_empty();
     if is_covered {
         // The transcript cannot be scrolled while a dialog is open.
         let bar = Rect { x: panes.transcript.right().saturating_sub(1), width: 1, ..panes.transcript };
@@ -226,41 +228,41 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
         buf.note_chrome(key, ctx.until.get(), cursor);
     }
     let mut cursor = buf.chrome_cursor();
-    match dialogs::base_focus(app) {
+    match ctx.keys.base {
         Context::Browse => cursor = None,
         Context::Terminal => cursor = terminal_panel::draw(&ctx, view, &panes, buf),
         _ => {}
     }
-    let is_free = focus::takes_keys(app);
+    let is_free = ctx.keys.is_in_dialog;
     if !is_free {
         let mut above = Rect { height: panes.rule.y.saturating_sub(area.y), ..area };
-        if let Some(Position { y, .. }) = cursor.filter(|_| is_full(app, view)) {
+        if let Some(Position { y, .. }) = cursor.filter(|_| is_full(&ctx, view)) {
             // Above the row of the cursor, or at the end of the composer.
             let Rect { y: top, .. } = panes.composer;
             let (y, end) = if y - top >= MAX_ABOVE { (top, y) } else { (y + 1, panes.composer.bottom()) };
             above = Rect { y, height: end.saturating_sub(y), ..panes.composer };
         }
-        composer::draw_completions(&ctx, above, buf, &mut view.hits);
+        completions::draw(app, &ctx, above, buf, &mut view.hits);
     }
     // The tab bar stays above all dialogs, because a dialog belongs to its tab.
     let below = Rect { y: area.y + panes.tabs.height, height: area.height - panes.tabs.height, ..area };
     // What is typed beside a request, and a notice, must be visible.
     let end = match &app.state.flash {
-        _ if dialogs::is_beside_draft(app) => panes.rule.y,
+        _ if ctx.keys.is_beside_draft => panes.rule.y,
         Some(_) if is_free => panes.status.y,
         _ => below.bottom(),
     };
     let below = Rect { height: end.saturating_sub(below.y), ..below };
     let of_dialog = match request {
         Some(request) => request.draw(&ctx, view, buf),
-        None => dialogs::draw(&ctx, view, below, buf),
+        None => dialogs::draw(app, &ctx, view, below, buf),
     };
     if is_free {
         cursor = of_dialog;
     }
     view.screen = Some(room(&ctx, &panes, area.height));
     if let Some(pending) = view.pending.as_ref().filter(|_| lists_keys(view)) {
-        let bottom = if is_free || is_full(app, view) { panes.status.y } else { panes.rule.y };
+        let bottom = if is_free || is_full(&ctx, view) { panes.status.y } else { panes.rule.y };
         let above = Rect { height: bottom.saturating_sub(area.y), ..area };
         which_key::draw(&ctx, pending, above, buf, &mut view.hits);
     }
@@ -279,8 +281,7 @@ fn room(ctx: &FrameContext, panes: &Panes, rows: u16) -> Screen {
     let output_cols = panes.transcript.width.saturating_sub(OUTPUT_MARGIN);
     Screen {
         diffs: ctx.diff_room.get(),
-        output_cols,
-        terminal: terminal_panel::size(panes),
+        output: OutputRoom { cols: output_cols, terminal: terminal_panel::size(panes) },
         fits_plan,
         shows_steps: has_side_steps || panes.plan.is_some_and(|plan| plan.height > 1),
     }
@@ -297,7 +298,7 @@ fn draw_chrome(
     let is_titled = panes.tabs.height > 0 && tabs::draw(ctx, panes.tabs, buf, &mut view.hits);
     title::draw(ctx, !is_titled, panes.title, buf, &mut view.hits);
     view.hits.add(panes.transcript, Hit::Transcript);
-    let focus = focus::key_focus(ctx.app);
+    let focus = ctx.keys.context;
     let keys = queue::Focused { has_keys: focus == Context::Main, is_empty: view.composer.is_empty() };
     if let Some(side) = panes.side {
         side::draw(ctx, &view.side, keys, side, buf, &mut view.hits);
@@ -315,7 +316,7 @@ fn draw_chrome(
     let facts = composer::edge::EdgeFacts {
         focus,
         hidden_rows: view.composer.hidden().unwrap_or_default(),
-        is_full: is_full(ctx.app, view),
+        is_full: is_full(ctx, view),
         mode: view.composer.mode_label(),
         transcript: view.transcripts.get(&ctx.state.active),
         has_plan_count,
@@ -323,7 +324,7 @@ fn draw_chrome(
     };
     composer::edge::draw(ctx, &facts, panes.rule, panes.edge, buf, &mut view.hits);
     status::draw(ctx, panes.status, buf, &mut view.hits);
-    if dialogs::base_focus(ctx.app) == Context::Search { of_search } else { Some(cursor) }
+    if ctx.keys.base == Context::Search { of_search } else { Some(cursor) }
 }
 
 /// The shape of the cursor: it shows the mode of vim keys while the composer has the focus.
@@ -356,8 +357,8 @@ pub fn next_frame_in(app: &App, view: &ViewState) -> Option<Duration> {
 }
 
 /// The event that follows from the last frame: a change of the room on the screen.
-pub fn event_after_frame(state: &State, view: &ViewState) -> Option<Event> {
-    if view.screen != state.screen {
+pub fn event_after_frame(app: &App, view: &ViewState) -> Option<Event> {
+    if view.screen != app.screen {
         return view.screen.map(Event::Screen);
     }
     None
@@ -402,16 +403,15 @@ struct Panes {
 }
 
 /// Whether the composer takes the place of the transcript: while nothing else has the focus.
-fn is_full(app: &App, view: &ViewState) -> bool {
-    let has_requests = app.state.active_session().is_some_and(|session| !session.requests.is_empty());
-    view.composer.is_full && !has_requests && dialogs::base_focus(app) == Context::Main
+fn is_full(ctx: &FrameContext, view: &ViewState) -> bool {
+    view.composer.is_full && ctx.session.requests.is_empty() && ctx.keys.base == Context::Main
 }
 
 /// Lays out the screen. The composer grows at the expense of the transcript, but leaves it a third.
 fn arrange(ctx: &FrameContext, view: &mut ViewState, area: Rect) -> Panes {
     let is_spacious = area.height >= SPACIOUS_ROWS;
     let air = u16::from(is_spacious);
-    let is_full = is_full(ctx.app, view);
+    let is_full = is_full(ctx, view);
     let composer_rows = view.composer.rows(area.width.saturating_sub(4).max(1)).min((area.height / 3).max(1));
     let has_side = !is_full && area.width >= SIDE_COLS && side::is_there(ctx, &view.side);
     let plan_rows = if is_full || has_side { 0 } else { plan::rows(ctx.view, ctx.session, area.height) };

@@ -20,8 +20,8 @@ fn documents() -> Vec<(String, String)> {
 /// The anchor of a heading on GitHub.
 fn anchor(heading: &str) -> String {
     let saved = heading.trim().to_lowercase();
-    let saved = saved.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-'));
-    saved.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+    let saved = saved.chars().filter(|ch| ch.is_alphanumeric() || matches!(ch, ' ' | '-'));
+    saved.map(|ch| if ch == ' ' { '-' } else { ch }).collect()
 }
 
 #[test]

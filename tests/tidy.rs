@@ -4,6 +4,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "tidy/circles.rs"]
+mod circles;
+
 #[path = "tidy/glyphs.rs"]
 mod glyphs;
 
@@ -89,13 +92,13 @@ fn names_after(code: &str, prefix: &str) -> Vec<String> {
         };
         let mut depth = 0;
         let mut begins = true;
-        for (at, letter) in group.char_indices() {
-            match letter {
+        for (at, ch) in group.char_indices() {
+            match ch {
                 '{' => depth += 1,
                 '}' if depth == 0 => break,
                 '}' => depth -= 1,
                 ',' if depth == 0 => begins = true,
-                letter if begins && !letter.is_whitespace() => {
+                ch if begins && !ch.is_whitespace() => {
                     named.push(first_name(&group[at..]));
                     begins = false;
                 }
@@ -107,7 +110,7 @@ fn names_after(code: &str, prefix: &str) -> Vec<String> {
 }
 
 fn first_name(text: &str) -> String {
-    text.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
+    text.chars().take_while(|ch| ch.is_alphanumeric() || *ch == '_').collect()
 }
 
 fn sources() -> Vec<Source> {

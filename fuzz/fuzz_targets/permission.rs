@@ -38,9 +38,9 @@ fn screen(app: &App, now: Instant, cols: u16, rows: u16) -> String {
     let mut view = ViewState::new(&Keymap::defaults(), now);
     let mut canvas = Canvas::new(cols, rows);
     draw_into(app, &mut view, &Theme::plain(), &mut canvas);
-    let hidden = |letter: char| {
-        letter.is_control()
-            || matches!(letter, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+    let hidden = |ch: char| {
+        ch.is_control()
+            || matches!(ch, '\u{ad}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
     };
     let text: String = canvas.content.iter().map(|cell| cell.symbol()).collect();

@@ -197,9 +197,9 @@ fn read_env(label: &str, entry: &Map<String, Value>, notes: &mut Vec<String>) ->
 /// A name that is easy to type: lower case, with dashes instead of other characters.
 fn slug(label: &str) -> String {
     let mut slug = String::new();
-    for letter in label.trim().chars() {
-        if letter.is_alphanumeric() || letter == '_' || letter == '.' {
-            slug.extend(letter.to_lowercase());
+    for ch in label.trim().chars() {
+        if ch.is_alphanumeric() || ch == '_' || ch == '.' {
+            slug.extend(ch.to_lowercase());
         } else if !slug.is_empty() && !slug.ends_with('-') {
             slug.push('-');
         }

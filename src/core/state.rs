@@ -23,6 +23,7 @@ pub(in crate::core) mod recorded;
 pub(in crate::core) mod replay;
 pub mod session;
 pub(in crate::core) mod sessions;
+pub mod shown;
 pub mod tab;
 pub mod texts;
 pub mod titles;
@@ -79,8 +80,8 @@ pub struct State {
     /// The settings of the project that the user has not decided on.
     pub project: Option<Box<ProjectRequest>>,
     pub grants: Vec<StoredGrant>,
-    /// What the last frame had room for; `None` before the first.
-    pub screen: Option<Screen>,
+    /// `None`: no front end has said it.
+    pub output_room: Option<OutputRoom>,
     pub has_focus: bool,
     /// Time of the last key or click.
     pub last_input: Option<Instant>,
@@ -118,7 +119,7 @@ impl State {
             folder_servers: BTreeMap::new(),
             project: None,
             grants: Vec::new(),
-            screen: None,
+            output_room: None,
             has_focus: true,
             last_input: None,
             last_interrupt: None,
@@ -384,46 +385,13 @@ pub enum MouseOwner {
     Terminal,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DiffLayout {
-    /// Side by side from 120 columns on, if that suits the diff.
-    #[default]
-    Auto,
-    /// Side by side wherever two columns fit.
-    SideBySide,
-    Unified,
-}
-
-/// What the screen has room for, and what it shows.
+/// The room for the output of commands in a front end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Screen {
-    pub diffs: DiffRoom,
-    /// Columns for the output of a command.
-    pub output_cols: u16,
+pub struct OutputRoom {
+    /// Columns for output in the transcript.
+    pub cols: u16,
+    /// The size of a terminal that is shown as a whole.
     pub terminal: TerminalSize,
-    pub fits_plan: bool,
-    pub shows_steps: bool,
-}
-
-/// The room for diffs on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiffRoom {
-    /// Only one column fits.
-    OneColumn,
-    /// Two columns fit, but one is easier to read.
-    Narrow,
-    /// Two columns fit well.
-    Wide,
-}
-
-impl DiffRoom {
-    pub fn of(is_side_by_side: impl Fn(DiffLayout) -> bool) -> Self {
-        match () {
-            () if is_side_by_side(DiffLayout::Auto) => Self::Wide,
-            () if is_side_by_side(DiffLayout::SideBySide) => Self::Narrow,
-            () => Self::OneColumn,
-        }
-    }
 }
 
 /// The next numbers of ids.

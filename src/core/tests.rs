@@ -32,6 +32,7 @@ pub(crate) mod resume;
 mod servers;
 mod sessions;
 pub(crate) mod shell;
+mod shown;
 mod sign_in;
 pub(crate) mod support;
 mod tabs;

@@ -54,24 +54,24 @@ fn enter_gives_the_marked_answer_after_half_a_second() {
 #[test]
 fn a_letter_only_marks_and_a_second_one_is_text() {
     let mut rig = Rig::new();
-    assert_eq!(rig.wait(500).on(Input::Letter('y', Some(YES))), Verdict::Mark(0));
-    assert_eq!(rig.on(Input::Letter('y', Some(YES))), Verdict::Mark(0), "a key that repeats");
-    assert_eq!(rig.on(Input::Letter('n', Some(NO))), Verdict::Type("yyn".into()));
+    assert_eq!(rig.wait(500).on(Input::Character('y', Some(YES))), Verdict::Mark(0));
+    assert_eq!(rig.on(Input::Character('y', Some(YES))), Verdict::Mark(0), "a key that repeats");
+    assert_eq!(rig.on(Input::Character('n', Some(NO))), Verdict::Type("yyn".into()));
     rig.facts.has_text = true;
     assert_eq!(rig.wait(900).on(Input::Enter(Some(YES))), Verdict::Pass, "the prompt has the keys");
     let mut rig = Rig::new();
-    assert_eq!(rig.wait(500).on(Input::Letter('w', None)), Verdict::Type("w".into()));
+    assert_eq!(rig.wait(500).on(Input::Character('w', None)), Verdict::Type("w".into()));
 }
 
 #[test]
 fn an_early_key_and_its_enter_are_dropped() {
     let mut rig = Rig::new();
-    assert_eq!(rig.wait(100).on(Input::Letter('y', Some(YES))), Verdict::Keep);
+    assert_eq!(rig.wait(100).on(Input::Character('y', Some(YES))), Verdict::Keep);
     assert_eq!(rig.wait(900).on(Input::Enter(Some(YES))), Verdict::Refuse(Refusal::Early));
     assert_eq!(rig.on(Input::Enter(Some(YES))), Verdict::Give(QUESTION, Some(YES)));
     let mut rig = Rig::new();
-    rig.wait(100).on(Input::Letter('y', Some(YES)));
-    assert_eq!(rig.wait(100).on(Input::Letter('e', None)), Verdict::Type("ye".into()), "nothing is lost");
+    rig.wait(100).on(Input::Character('y', Some(YES)));
+    assert_eq!(rig.wait(100).on(Input::Character('e', None)), Verdict::Type("ye".into()), "nothing is lost");
 }
 
 #[test]
@@ -85,11 +85,11 @@ fn an_early_arrow_and_its_enter_are_dropped() {
 #[test]
 fn a_rejection_leaves_no_keys_in_the_prompt() {
     let mut rig = Rig::new();
-    rig.wait(500).on(Input::Letter('n', Some(NO)));
+    rig.wait(500).on(Input::Character('n', Some(NO)));
     assert_eq!(rig.on(Input::Escape), Verdict::Pass);
     assert_eq!(rig.guard.ask(None), "");
     let mut rig = Rig::new();
-    rig.wait(100).on(Input::Letter('n', Some(NO)));
+    rig.wait(100).on(Input::Character('n', Some(NO)));
     rig.wait(100).on(Input::Escape);
     assert_eq!(rig.guard.ask(None), "n", "it was too early to reject");
 }
@@ -97,7 +97,7 @@ fn a_rejection_leaves_no_keys_in_the_prompt() {
 #[test]
 fn keys_of_a_closed_question_are_text() {
     let mut rig = Rig::new();
-    rig.wait(500).on(Input::Letter('y', Some(YES)));
+    rig.wait(500).on(Input::Character('y', Some(YES)));
     assert_eq!(rig.guard.ask(None), "y");
     assert_eq!(rig.guard.ask(Some(QUESTION)), "");
 }
@@ -165,7 +165,7 @@ fn a_click_gives_only_answers_for_this_once() {
 fn fields_get_keys_only_after_an_act_of_the_user() {
     let mut rig = Rig::new();
     rig.facts.has_fields = true;
-    assert_eq!(rig.wait(600).on(Input::Letter('p', None)), Verdict::Type("p".into()));
+    assert_eq!(rig.wait(600).on(Input::Character('p', None)), Verdict::Type("p".into()));
     assert_eq!(rig.wait(600).on(Input::Enter(None)), Verdict::Move);
     assert!(rig.guard.is_entered());
     assert_eq!(rig.on(Input::Enter(None)), Verdict::Give(QUESTION, None));
@@ -202,8 +202,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let input = prop_oneof![
         4 => answer.clone().prop_map(|answer| Input::Enter(Some(answer))),
         2 => (prop_oneof![Just('y'), Just('1')], answer.clone())
-            .prop_map(|(key, answer)| Input::Letter(key, Some(answer))),
-        1 => Just(Input::Letter('x', None)),
+            .prop_map(|(key, answer)| Input::Character(key, Some(answer))),
+        1 => Just(Input::Character('x', None)),
         1 => Just(Input::Arrow),
         1 => Just(Input::Backspace),
         1 => Just(Input::Escape),
@@ -345,7 +345,7 @@ proptest! {
                                 history.keys.clear();
                             }
                         }
-                        Input::Letter(key, answer) if has_keys => {
+                        Input::Character(key, answer) if has_keys => {
                             let is_other = history.keys.iter().any(|(other, _)| *other != key);
                             if let Some(answer) = answer.filter(|_| !is_other) {
                                 let had_early =

@@ -30,8 +30,8 @@ pub fn unified(changes: &[FileDiff], folder: &Path) -> String {
                 let path = path.to_string_lossy();
                 let path = path.trim_start_matches('/');
                 let before = old.as_deref().unwrap_or_default();
-                let side = |is_there: bool, letter: char| {
-                    if is_there { quoted(&format!("{letter}/{path}")) } else { "/dev/null".to_owned() }
+                let side = |is_there: bool, ch: char| {
+                    if is_there { quoted(&format!("{ch}/{path}")) } else { "/dev/null".to_owned() }
                 };
                 let (from, to) = (side(old.is_some(), 'a'), side(!new.is_empty() || before.is_empty(), 'b'));
                 write_hunks(&mut out, (&from, &to), before, new);
@@ -43,7 +43,7 @@ pub fn unified(changes: &[FileDiff], folder: &Path) -> String {
 
 /// Quotes a name like git, if it contains special characters.
 fn quoted(name: &str) -> String {
-    if !name.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\\')) {
+    if !name.contains(|ch: char| ch.is_control() || matches!(ch, '"' | '\\')) {
         return name.to_owned();
     }
     let mut out = String::from("\"");

@@ -47,7 +47,7 @@ pub fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let engine = GeneralPurpose::new(&STANDARD, config);
     engine.decode(text).ok().or_else(|| {
         // Some agents send base64 with line breaks, as in MIME.
-        let text: String = text.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
+        let text: String = text.chars().filter(|ch| !ch.is_ascii_whitespace()).collect();
         engine.decode(text).ok()
     })
 }

@@ -143,9 +143,9 @@ impl Tags {
         if name == "!_TAG_OUTPUT_MODE" {
             self.is_escaped = value == "u-ctags";
         } else if name.starts_with("!_TAG_KIND_DESCRIPTION")
-            && let Some((letter, kind)) = value.split_once(',')
+            && let Some((ch, kind)) = value.split_once(',')
         {
-            let known = self.kinds.entry(letter.to_owned()).or_insert_with(|| Some(kind.to_owned()));
+            let known = self.kinds.entry(ch.to_owned()).or_insert_with(|| Some(kind.to_owned()));
             if known.as_deref() != Some(kind) {
                 *known = None;
             }
@@ -189,7 +189,7 @@ impl Tags {
     }
 
     fn kind(&self, kind: &str) -> String {
-        let common = || KINDS.iter().find(|(letter, _)| *letter == kind).map(|(_, kind)| (*kind).to_owned());
+        let common = || KINDS.iter().find(|(ch, _)| *ch == kind).map(|(_, kind)| (*kind).to_owned());
         let described = self.kinds.get(kind).cloned().unwrap_or_else(common);
         described.unwrap_or_else(|| kind.to_owned())
     }
@@ -260,16 +260,16 @@ impl LinePattern {
         let mut letters = text.char_indices();
         let (_, delimiter) = letters.next()?;
         let mut pattern = Self { text: String::new(), is_at_start: false, is_at_end: false };
-        while let Some((at, letter)) = letters.next() {
-            match letter {
+        while let Some((at, ch)) = letters.next() {
+            match ch {
                 '\\' => pattern.text.push(letters.next()?.1),
                 '^' if at == 1 => pattern.is_at_start = true,
                 '$' if text.get(at + 1..)?.starts_with(delimiter) => pattern.is_at_end = true,
-                _ if letter == delimiter => {
+                _ if ch == delimiter => {
                     let rest = text.get(at + 1..)?;
                     return (!pattern.text.trim().is_empty()).then_some((pattern, rest));
                 }
-                _ => pattern.text.push(letter),
+                _ => pattern.text.push(ch),
             }
         }
         None

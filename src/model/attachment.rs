@@ -89,12 +89,12 @@ fn label_at(text: &str, start: usize) -> Option<AttachmentLabel> {
         .find_map(|kind| Some((kind, inside.strip_prefix(kind.name())?.strip_prefix(" #")?)))?;
     let id = rest.get(..ID_CHARS).filter(|id| is_hex(id))?;
     let size = rest.get(ID_CHARS..)?.strip_prefix(": ")?;
-    let is_size = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, ' ' | ',' | '×');
+    let is_size = |ch: char| ch.is_ascii_alphanumeric() || matches!(ch, ' ' | ',' | '×');
     let (is_allowed, max): (&dyn Fn(char) -> bool, _) = match kind {
         AttachmentKind::Text | AttachmentKind::Image => (&is_size, SIZE_MAX_BYTES),
         AttachmentKind::Session => (&is_name_char, NAMED_MAX_BYTES),
     };
-    let bytes = size.find(|letter| !is_allowed(letter)).filter(|bytes| (1..=max).contains(bytes))?;
+    let bytes = size.find(|ch| !is_allowed(ch)).filter(|bytes| (1..=max).contains(bytes))?;
     let name = match kind {
         AttachmentKind::Text | AttachmentKind::Image => "",
         AttachmentKind::Session => {
@@ -111,8 +111,8 @@ fn label_at(text: &str, start: usize) -> Option<AttachmentLabel> {
 }
 
 /// Whether a label can contain a character of a name: it neither ends the label nor begins a mention.
-fn is_name_char(letter: char) -> bool {
-    escape::is_plain(letter) && !matches!(letter, '[' | ']' | '@' | '\n' | '\t')
+fn is_name_char(ch: char) -> bool {
+    escape::is_plain(ch) && !matches!(ch, '[' | ']' | '@' | '\n' | '\t')
 }
 
 fn is_hex(text: &str) -> bool {

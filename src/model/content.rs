@@ -102,5 +102,6 @@ pub enum Role {
     Agent,
     Thought,
     /// A message between a session and its subagents, from the view of that session.
-    Letter,
+    #[serde(rename = "letter")]
+    SubagentMessage,
 }

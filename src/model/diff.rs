@@ -41,7 +41,7 @@ pub struct LocateRequest {
 }
 
 /// A change and its position.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LocatedDiff {
     pub diff: FileDiff,
     pub position: DiffPosition,

@@ -43,16 +43,16 @@ fn words(text: &str) -> Option<Vec<String>> {
     let mut word: Option<String> = None;
     let mut quote: Option<char> = None;
     let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        match (letter, quote) {
+    while let Some(ch) = letters.next() {
+        match (ch, quote) {
             (mark, Some(open)) if mark == open => quote = None,
             ('\'' | '"', None) => {
-                quote = Some(letter);
+                quote = Some(ch);
                 word.get_or_insert_default();
             }
             ('\\', None | Some('"')) => word.get_or_insert_default().push(letters.next()?),
             (blank, None) if blank.is_whitespace() => words.extend(word.take()),
-            (letter, _) => word.get_or_insert_default().push(letter),
+            (ch, _) => word.get_or_insert_default().push(ch),
         }
     }
     words.extend(word);

@@ -41,7 +41,7 @@ macro_rules! text_id {
 macro_rules! number_id {
     ($(#[$doc:meta])* pub struct $name:ident;) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
         pub struct $name(pub u64);
 
         impl fmt::Display for $name {
@@ -108,7 +108,7 @@ number_id! {
 ///
 /// It does not encode a position; `Transcript::index_of` returns it. New items are numbered upwards from 0,
 /// and items that are inserted at the start downwards from -1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize)]
 pub struct ItemId(pub i64);
 
 impl ItemId {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{ModeId, ModelId};
 
 /// A session mode.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mode {
     pub id: ModeId,
     pub name: String,
@@ -13,14 +13,14 @@ pub struct Mode {
 }
 
 /// The modes of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Modes {
     pub current: ModeId,
     pub available: Vec<Mode>,
 }
 
 /// A model of the legacy `models` list, which many agents still send.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Model {
     pub id: ModelId,
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Model {
 }
 
 /// The models of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Models {
     pub current: ModelId,
     pub available: Vec<Model>,

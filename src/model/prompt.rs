@@ -119,7 +119,7 @@ pub fn typed_argument(text: &str, cursor: usize) -> Option<(Range<usize>, &str)>
     let start = if is_quoted {
         typed.rfind('"')?
     } else {
-        typed.char_indices().rfind(|(_, letter)| letter.is_whitespace()).map(|(at, it)| at + it.len_utf8())?
+        typed.char_indices().rfind(|(_, ch)| ch.is_whitespace()).map(|(at, it)| at + it.len_utf8())?
     };
     let word = typed.get(start..)?;
     let path = word.strip_prefix('"').unwrap_or(word);

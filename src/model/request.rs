@@ -272,17 +272,17 @@ fn is_secret_word(word: &str) -> bool {
 fn words(text: &str) -> Vec<String> {
     let mut out = vec![String::new()];
     let mut was_small = false;
-    for letter in text.chars() {
-        let begins = letter.is_uppercase() && was_small;
-        if (begins || !letter.is_alphanumeric()) && out.last().is_some_and(|word| !word.is_empty()) {
+    for ch in text.chars() {
+        let begins = ch.is_uppercase() && was_small;
+        if (begins || !ch.is_alphanumeric()) && out.last().is_some_and(|word| !word.is_empty()) {
             out.push(String::new());
         }
-        if letter.is_alphanumeric()
+        if ch.is_alphanumeric()
             && let Some(word) = out.last_mut()
         {
-            word.extend(letter.to_lowercase());
+            word.extend(ch.to_lowercase());
         }
-        was_small = letter.is_lowercase();
+        was_small = ch.is_lowercase();
     }
     out
 }

@@ -126,7 +126,7 @@ fn is_own(program: &str, args: &[String], spec: &AgentSpec) -> bool {
 fn is_name(name: &str) -> bool {
     let mut letters = name.bytes();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+        && letters.all(|ch| ch.is_ascii_alphanumeric() || ch == b'_')
 }
 
 /// Whether a variable can change which code runs, what that code trusts, or where it sends data.

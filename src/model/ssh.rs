@@ -123,7 +123,7 @@ impl Ssh {
         if host.starts_with('-') || name.starts_with('-') {
             return Some("start it with a letter; put options in ssh_args");
         }
-        if host.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
+        if host.chars().any(|ch| ch.is_whitespace() || ch.is_control()) {
             return Some("use only the host name; put options in ssh_args");
         }
         let has_port = name.rsplit_once(':').is_some_and(|(before, port)| {
@@ -167,7 +167,7 @@ pub fn shell_word(word: &str) -> String {
 fn is_shell_name(name: &str) -> bool {
     let mut letters = name.bytes();
     letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+        && letters.all(|ch| ch.is_ascii_alphanumeric() || ch == b'_')
 }
 
 fn strings(list: &[&str]) -> Vec<String> {

@@ -27,8 +27,7 @@ impl Target {
     /// path is its line.
     pub fn of_link(text: &str) -> Option<Self> {
         let text = text.trim();
-        let is_hidden =
-            text.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\');
+        let is_hidden = text.chars().any(|ch| ch.is_control() || ch.is_whitespace() || ch == '\\');
         if text.is_empty() || is_hidden {
             return None;
         }
@@ -75,12 +74,12 @@ impl Target {
 
     fn url(text: &str) -> Option<Self> {
         let mut url = String::with_capacity(text.len());
-        for letter in text.chars() {
-            if letter.is_ascii_graphic() {
-                url.push(letter);
+        for ch in text.chars() {
+            if ch.is_ascii_graphic() {
+                url.push(ch);
             } else {
                 let mut bytes = [0; 4];
-                for byte in letter.encode_utf8(&mut bytes).bytes() {
+                for byte in ch.encode_utf8(&mut bytes).bytes() {
                     let _ = write!(url, "%{byte:02X}");
                 }
             }

@@ -155,7 +155,7 @@ impl Terminal {
 
 /// The numbers of a version such as `3.6.6beta1` or `20240203-110809-5046fc22`; of a date only the year.
 fn numbers(version: &str) -> Vec<u32> {
-    let parts = version.split(|letter: char| !letter.is_ascii_digit()).filter(|part| !part.is_empty());
+    let parts = version.split(|ch: char| !ch.is_ascii_digit()).filter(|part| !part.is_empty());
     parts.map(|part| part.get(..4).unwrap_or(part).parse().unwrap_or(0)).collect()
 }
 
@@ -345,7 +345,7 @@ mod tests {
             let said = said(&[variables], &hostile, &hostile);
             let body = said.replace("\x1b]99;", "").replace("\x1b]9;", "").replace("\x1b]777;notify;", "");
             let body = body.replace("\x1b\\", "").replace('\x07', "");
-            assert!(!body.chars().any(|letter| letter.is_control() || letter == '\u{202e}'), "{said:?}");
+            assert!(!body.chars().any(|ch| ch.is_control() || ch == '\u{202e}'), "{said:?}");
             assert!(!said.contains("]9;6;") && said.len() < 1_000, "{said:?}");
         }
         let said = said(&[("TERM", "foot")], "a;b", "c;d");

@@ -165,7 +165,7 @@ impl Replay {
             cache::put(wanted.compare());
             ui::draw_into(&self.app, &mut self.view, theme, canvas);
         }
-        if let Some(event) = ui::event_after_frame(&self.app.state, &self.view) {
+        if let Some(event) = ui::event_after_frame(&self.app, &self.view) {
             self.apply(event, now);
         }
     }

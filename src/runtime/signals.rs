@@ -32,20 +32,20 @@ pub struct Signals {
     screen: os::Signals,
     endings: mpsc::Receiver<guard::Ending>,
     /// Reports to the signal thread whether the last signal ends parlor.
-    heard: Option<oneshot::Sender<bool>>,
+    reply: Option<oneshot::Sender<bool>>,
 }
 
 impl Signals {
     /// Installs the handlers. Fails if the system refuses.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { screen: of_screen()?, endings: guard::start()?, heard: None })
+        Ok(Self { screen: screen_signals()?, endings: guard::start()?, reply: None })
     }
 
     /// The next signal. One that may end the process must be answered by [`Signals::answer`].
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             Some(ending) = self.endings.recv() => {
-                self.heard = Some(ending.heard);
+                self.reply = Some(ending.reply);
                 ending.signal
             }
             signal = self.screen.next() => match signal {
@@ -57,8 +57,8 @@ impl Signals {
 
     /// Reports whether the last signal ends parlor, which then has limited time to do so.
     pub fn answer(&mut self, ends: bool) {
-        if let Some(heard) = self.heard.take() {
-            let _ = heard.send(ends);
+        if let Some(reply) = self.reply.take() {
+            let _ = reply.send(ends);
         }
     }
 
@@ -69,13 +69,13 @@ impl Signals {
 
     /// Discards CONT and WINCH signals that arrived meanwhile.
     pub fn forget(&mut self) {
-        if let Ok(screen) = of_screen() {
+        if let Ok(screen) = screen_signals() {
             self.screen = screen;
         }
     }
 }
 
-fn of_screen() -> io::Result<os::Signals> {
+fn screen_signals() -> io::Result<os::Signals> {
     os::listen(&[os::Signal::Continue, os::Signal::Resize])
 }
 

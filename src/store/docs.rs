@@ -103,7 +103,7 @@ impl Docs {
                 } else {
                     let kind = match role {
                         Role::User => "prompt",
-                        Role::Agent | Role::Letter => "answer",
+                        Role::Agent | Role::SubagentMessage => "answer",
                         Role::Thought => "thought",
                     };
                     let row = row(kind, false, text.to_owned());

@@ -51,7 +51,7 @@ fn update_kind(update: &SessionUpdate) -> &'static str {
         | SessionUpdate::Block { role, .. }
         | SessionUpdate::Message { role, .. } => match role {
             Role::User => "user",
-            Role::Agent | Role::Letter => "answer",
+            Role::Agent | Role::SubagentMessage => "answer",
             Role::Thought => "thought",
         },
         SessionUpdate::Tool(_) => "tool",

@@ -280,8 +280,8 @@ fn similar<'a>(all: &[(&'a Prompt, &'a PromptText)], words: &str) -> Vec<(&'a Pr
 
 /// The start of a text without case and accents.
 fn folded(text: &str) -> Box<str> {
-    let fold = |letter: char| {
-        if letter.is_ascii() { letter.to_ascii_lowercase() } else { to_lower_case(normalize(letter)) }
+    let fold = |ch: char| {
+        if ch.is_ascii() { ch.to_ascii_lowercase() } else { to_lower_case(normalize(ch)) }
     };
     text.chars().take(MAX_CHARS).map(fold).collect::<String>().into()
 }

@@ -1,8 +1,6 @@
-//! The text area of the prompt: multi-line editing, undo, word motions, soft wrapping, and the list of
-//! completions above it.
+//! The text area of the prompt: multi-line editing, undo, word motions and soft wrapping.
 //!
 //! Receives typed characters, editing actions and pastes from `input`; [`Composer::text`] returns the text.
-//! `ui::dialogs` provides the completions.
 //!
 //! Invariants: the text contains no control characters except line breaks and tabs; the cursor is never
 //! inside a grapheme or a label of an attachment.
@@ -20,7 +18,7 @@ mod vim_keys;
 pub use vim_keys::CursorShape;
 pub(super) use vim_keys::VimKey;
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use change::Histories;
 use kills::Kills;
@@ -34,27 +32,21 @@ use vim::Vim;
 use vim::text::Text;
 
 use crate::config::keymap::Context;
-use crate::config::keymap::chord::{Chord, Letter, letter_of};
+use crate::config::keymap::chord::{Chord, TypedKey, typed_key};
 use crate::core::SessionPhase;
 use crate::core::lifecycle::operations;
 use crate::model::{Action, ArchiveRow, typed_argument, typed_mention};
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
-use crate::ui::text::{Line, Span};
 
 use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::status;
 use super::text;
 use super::theme::Role;
-use crate::ui::text::line_width;
 use chips::{ShownLabel, Side};
 
 /// Maximum number of text rows.
 pub(super) const MAX_ROWS: u16 = 8;
-
-/// Number of completions shown: a third of the rows above, within these bounds.
-const COMPLETIONS: RangeInclusive<usize> = 6..=12;
 
 #[derive(Debug, Clone)]
 pub(super) struct Composer {
@@ -104,8 +96,8 @@ impl Default for Composer {
     }
 }
 
-pub fn types_letter(key: &KeyEvent) -> bool {
-    matches!(letter_of(key), Some(Letter::Typed(_)))
+pub fn types_character(key: &KeyEvent) -> bool {
+    matches!(typed_key(key), Some(TypedKey::Character(_)))
 }
 
 fn text_area(lines: Vec<String>) -> TextArea<'static> {
@@ -186,12 +178,12 @@ impl Composer {
 
     /// Inserts the character that a key types. Returns whether it types one.
     pub fn on_key(&mut self, key: &KeyEvent) -> bool {
-        let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|letter| !letter.is_control());
-        if let Some(letter) = typed {
+        let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|ch| !ch.is_control());
+        if let Some(ch) = typed {
             if self.vim.as_ref().is_some_and(|vim| !vim.is_inserting()) {
                 self.start_typing();
             }
-            self.area.insert_char(letter);
+            self.area.insert_char(ch);
             self.forget();
         }
         typed.is_some()
@@ -343,7 +335,7 @@ impl Composer {
 /// Text for the prompt: normalises line breaks and removes other control characters.
 pub(super) fn clean(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+    text.chars().filter(|ch| !ch.is_control() || matches!(ch, '\n' | '\t')).collect()
 }
 
 fn placeholder(ctx: &FrameContext) -> String {
@@ -397,86 +389,6 @@ fn placeholder(ctx: &FrameContext) -> String {
     }
 }
 
-pub(super) fn draw_completions(ctx: &FrameContext, above: Rect, buf: &mut Canvas, hits: &mut HitMap) {
-    let offered = completions(ctx.app);
-    let rows = usize::from(above.height);
-    let max = (rows / 3).clamp(*COMPLETIONS.start(), *COMPLETIONS.end()).min(rows.saturating_sub(1));
-    if max == 0 {
-        return;
-    }
-    if offered.is_empty() {
-        return draw_argument_hint(ctx, above, buf);
-    }
-    let selected = selected_completion(ctx.app);
-    let first = selected.saturating_sub(max - 1).min(offered.len().saturating_sub(max));
-    let shown: Vec<(usize, &Completion)> = offered.iter().enumerate().skip(first).take(max).collect();
-    let rows = u16::try_from(shown.len()).unwrap_or(0);
-    let area = Rect { y: above.bottom() - rows, height: rows, ..above };
-    let labels =
-        shown.iter().map(|(_, offer)| text::width(&text::one_line(&offer.name)) + 1).max().unwrap_or(0);
-    let labels = labels.min(usize::from(area.width) / 2);
-    for (y, (index, offer)) in (area.y..area.bottom()).zip(shown) {
-        let is_selected = index == selected;
-        let row = Rect { y, height: 1, ..area };
-        let style = ctx.style(if is_selected { Role::Selection } else { Role::Dialog });
-        buf.blank(row, style);
-        let mark = if is_selected { ctx.render.glyphs.arrow } else { " " };
-        let sign = match offer.kind {
-            CompletionKind::File
-            | CompletionKind::Review
-            | CompletionKind::Symbol
-            | CompletionKind::Session => "",
-            CompletionKind::Output | CompletionKind::Group => "@",
-            CompletionKind::Agent | CompletionKind::Own | CompletionKind::Template(_) => "/",
-        };
-        let label = text::truncate(&format!("{sign}{}", text::one_line(&offer.name)), labels);
-        let pad = " ".repeat(labels.saturating_sub(text::width(&label)) + 2);
-        let room = usize::from(area.width).saturating_sub(labels + 6);
-        let about = [Some(offer.description.as_str()), offer.hint.as_deref()];
-        let about: Vec<&str> = about.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        let about = about.join(&format!(" {} ", ctx.render.glyphs.dot));
-        let detail = text::truncate(&text::one_line(&about), room);
-        let dim = if is_selected { style } else { ctx.style(Role::TextDim) };
-        let count = format!("{} of {} ", index + 1, offered.len());
-        let line = Line::from(vec![
-            Span::raw(format!(" {mark} ")),
-            Span::raw(label),
-            Span::styled(format!("{pad}{detail}"), dim),
-        ]);
-        let free = usize::from(area.width).saturating_sub(line_width(&line));
-        buf.put_line(row.x, y, &line, row.width);
-        if is_selected && offered.len() > max && free > count.len() {
-            let at = row.right().saturating_sub(u16::try_from(count.len()).unwrap_or(0));
-            buf.set_string(at, y, count, dim);
-        }
-        hits.add(
-            row,
-            u16::try_from(index).map_or(Hit::Nothing, |position| Hit::MarkAnd(position, Action::Complete)),
-        );
-    }
-}
-
-fn draw_argument_hint(ctx: &FrameContext, above: Rect, buf: &mut Canvas) {
-    let Some(Completion { name, hint: Some(hint), description, .. }) = argument_hint(ctx.state) else {
-        return;
-    };
-    let row = Rect { y: above.bottom().saturating_sub(1), height: 1, ..above };
-    buf.blank(row, ctx.style(Role::Dialog));
-    let width = usize::from(row.width);
-    let label = text::truncate(&format!("/{} ", text::one_line(&name)), width / 2);
-    let room = width.saturating_sub(text::width(&label) + 4);
-    let hint = text::truncate(&text::one_line(&hint), room);
-    let left = room.saturating_sub(text::width(&hint) + 2);
-    let about = if left > 8 { text::truncate(&text::one_line(&description), left) } else { String::new() };
-    let dim = ctx.style(Role::TextDim);
-    let line = Line::from(vec![
-        Span::styled(format!("   {label}"), dim),
-        Span::raw(hint),
-        Span::styled(format!("  {about}"), dim),
-    ]);
-    buf.put_line(row.x, row.y, &line, row.width);
-}
-
 #[cfg(test)]
 mod tests {
     use ratatui::crossterm::event::{KeyCode, KeyModifiers};
@@ -489,8 +401,8 @@ mod tests {
 
     fn typed(text: &str) -> Composer {
         let mut composer = Composer::default();
-        for letter in text.chars() {
-            composer.on_key(&key(KeyCode::Char(letter), KeyModifiers::NONE));
+        for ch in text.chars() {
+            composer.on_key(&key(KeyCode::Char(ch), KeyModifiers::NONE));
         }
         composer
     }

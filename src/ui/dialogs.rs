@@ -50,6 +50,7 @@ mod question;
 mod queue;
 mod reason;
 mod refresh;
+mod request_view;
 mod requests;
 mod rewind;
 mod scroll;
@@ -98,15 +99,16 @@ pub use notice::notify;
 pub use obstacle::obstacle;
 pub use open::on_open;
 pub use options::label as option_label;
-pub use permission::question as question_of;
+pub use permission::{question as question_of, rejected};
 pub use picker::{ListView, Picker, PickerRow};
 pub use question::{
-    has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_letter, show_left_keys,
+    has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_character, show_left_keys,
     takes_answers, takes_answers_from, takes_input, waits_for_end,
 };
 pub use queue::QueueDialog;
 pub use refresh::{on_frame, on_input, refresh};
-pub use requests::{RequestView, on_request_shown};
+pub use request_view::RequestView;
+pub use requests::on_request_shown;
 pub use rewind::Rewind;
 pub use search::{on_timer as on_search_timer, set_timer as set_search_timer};
 pub use sessions::{SessionEntry, SessionsDialog, on_news as on_sessions_news};
@@ -121,8 +123,7 @@ use crate::model::{Action, LineEdit, SessionKey};
 use crate::config::keymap::Context;
 
 use super::App;
-use crate::core::lifecycle::operations;
-use crate::core::{Cx, Effect, QuestionId, UiRequest, UserAnswer, ViewCommand};
+use crate::core::{Cx, Effect, UiRequest, ViewCommand};
 use layer::{Flow, with_top};
 
 /// Opens requested dialogs, and runs delayed actions.
@@ -218,13 +219,6 @@ pub fn on_line(app: &mut App, edit: LineEdit, cx: &mut Cx) {
         });
     } else {
         form::on_line(app, &edit);
-    }
-}
-
-/// Answers a question, or shows why this is not possible.
-pub fn answer(app: &mut App, id: QuestionId, answer: UserAnswer, cx: &mut Cx) {
-    if let Err(why) = operations::answer(&mut app.state, id, answer, cx) {
-        notice::notify(&mut app.state, why, cx);
     }
 }
 

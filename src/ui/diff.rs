@@ -438,11 +438,11 @@ fn index(at: usize) -> u32 {
 const SAMPLED_BYTES: usize = 64 * 1024;
 
 fn is_text(text: &str) -> bool {
-    let is_noise = |letter: &char| *letter == '\u{fffd}' || letter.is_control() && !letter.is_whitespace();
+    let is_noise = |ch: &char| *ch == '\u{fffd}' || ch.is_control() && !ch.is_whitespace();
     let (mut all, mut noise) = (0_usize, 0_usize);
-    for letter in text.chars().take(SAMPLED_BYTES) {
+    for ch in text.chars().take(SAMPLED_BYTES) {
         all += 1;
-        noise += usize::from(is_noise(&letter));
+        noise += usize::from(is_noise(&ch));
     }
     noise * 3 <= all
 }

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use crate::core::{self, ConfigNews, Screen};
+use crate::core::{self, ConfigNews};
 use crate::model::{Action, Attachment, ItemId, LineEdit, Target, TerminalInput};
+use crate::ui::screen::Screen;
 
 /// An input of the front end.
 #[allow(clippy::large_enum_variant, reason = "an event is used once, where it was made")]
@@ -54,7 +55,7 @@ pub enum Event {
     /// The first and the last item on the screen, sent before an action that depends on them.
     Reading(ItemId, ItemId),
     /// A printable key at a question that the user did not open, with the action that is bound to it there.
-    Letter(char, Option<Action>),
+    Character(char, Option<Action>),
     Backspace,
     Click(Option<Action>),
     /// A key, click, paste or turn of the wheel without an effect.

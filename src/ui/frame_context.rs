@@ -11,10 +11,11 @@ use ratatui::style::Style;
 
 use crate::config::keymap::{Context, Keymap};
 use crate::core::state::tab;
-use crate::core::{DiffRoom, Session, State};
-use crate::model::{Action, ConfigKind};
-use crate::ui::App;
-use crate::ui::session_view::SessionView;
+use crate::core::{Session, State};
+use crate::model::{Action, ConfigKind, RequestId};
+use crate::ui::dialogs::RequestView;
+use crate::ui::screen::DiffRoom;
+use crate::ui::session_view::{SessionView, Views};
 use crate::ui::text::{Line, Span, short_count};
 
 use super::diff::{Diff, Layout};
@@ -25,13 +26,46 @@ use super::theme::Role;
 /// After this time without a response, a start is shown as slow; most agents need up to 25 s.
 const SLOW_START: Duration = Duration::from_secs(30);
 
+/// What keys, clicks and the mouse do at the time of a frame, as `ui::focus` finds out.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub struct KeyFacts {
+    /// The context of what gets the keys.
+    pub context: Context,
+    /// The same without dialogs and requests.
+    pub base: Context,
+    /// Whether a dialog or a request gets the keys.
+    pub is_in_dialog: bool,
+    pub has_dialog: bool,
+    /// The context of the dialog below the top one.
+    pub below: Option<Context>,
+    pub is_browsing: bool,
+    pub is_in_inbox: bool,
+    /// The shown request of an agent, also while it is being rejected with a reason.
+    pub request: Option<RequestId>,
+    /// Whether the question on top was not opened by the user, so that [`crate::guard`] decides when it is answered.
+    pub is_guarded: bool,
+    /// Whether such a question is shown and the keys go elsewhere.
+    pub is_beside_draft: bool,
+    /// Whether such a question has the keys, but its text fields do not get them yet.
+    pub is_closed: bool,
+    pub takes_answers: bool,
+    /// Whether answers count once the end of the question was shown.
+    pub waits_for_end: bool,
+    pub is_full_screen: bool,
+    /// Whether the user gave the mouse to the terminal.
+    pub is_mouse_off: bool,
+}
+
 pub struct FrameContext<'a> {
-    pub app: &'a App,
     /// That of `core`.
     pub state: &'a State,
     pub session: &'a Session,
     /// That of the session.
     pub view: &'a SessionView,
+    pub views: &'a Views,
+    pub request_view: &'a RequestView,
+    pub keys: KeyFacts,
     pub render: RenderContext<'a>,
     pub keymap: &'a Keymap,
     /// The keys of the started sequence, for display.
@@ -149,7 +183,7 @@ impl<'a> FrameContext<'a> {
     {
         FrameContext {
             session,
-            view: self.app.views.get(session.key),
+            view: self.views.get(session.key),
             render: RenderContext { folder: &session.workspace.cwd, ..self.render },
             until: self.until.clone(),
             diff_room: self.diff_room.clone(),

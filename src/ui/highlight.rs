@@ -31,7 +31,7 @@ const COMMON_SAMPLE: &str = "# x\n// y\n/* z */\nfn f(a: int) { return 1.5 + \"s
 
 static READY: OnceLock<Ready> = OnceLock::new();
 static EPOCH: AtomicU32 = AtomicU32::new(0);
-static DESK: Mutex<HighlightQueue> =
+static QUEUE: Mutex<HighlightQueue> =
     Mutex::new(HighlightQueue { orders: None, asked: None, callbacks: Vec::new() });
 
 /// The data of the background thread.
@@ -66,7 +66,7 @@ pub fn is_warm(language: &str) -> bool {
 /// Registers a callback that the background thread calls whenever a language becomes ready. It must not call
 /// into this module.
 pub fn on_ready(callback: Box<dyn Fn() + Send>) {
-    lock(&DESK).callbacks.push(callback);
+    lock(&QUEUE).callbacks.push(callback);
 }
 
 /// A highlighter for the start of a text in this language (the word of a fence, or a file extension). `None`
@@ -97,7 +97,7 @@ pub fn language_of(path: &std::path::Path) -> String {
 }
 
 fn order(key: String, sample: &str) {
-    let mut queue = lock(&DESK);
+    let mut queue = lock(&QUEUE);
     if !queue.asked.get_or_insert_default().insert(key.clone()) {
         return;
     }
@@ -133,7 +133,7 @@ fn serve(orders: &Receiver<(String, String)>) {
         }
         lock(&ready.warm).insert(key);
         EPOCH.fetch_add(1, Ordering::Release);
-        for callback in &lock(&DESK).callbacks {
+        for callback in &lock(&QUEUE).callbacks {
             callback();
         }
     }

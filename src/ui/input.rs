@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use ratatui::crossterm::event::{Event as Terminal, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::config::keymap::chord::{Chord, Letter, letter_of};
+use crate::config::keymap::chord::{Chord, TypedKey, typed_key};
 use crate::config::keymap::sequence::{MAX_KEYS, Sequence, label};
 use crate::config::keymap::{Context, Keymap, Lookup, typed};
 use crate::core;
@@ -26,7 +26,7 @@ use crate::ui::App;
 use crate::ui::Event;
 use crate::ui::dialogs::{self, InboxDialog, KeyCapture};
 
-use super::composer::{VimKey, clean, types_letter};
+use super::composer::{VimKey, clean, types_character};
 use super::focus;
 use super::transcript::TranscriptView;
 use super::view_state::ViewState;
@@ -132,7 +132,7 @@ fn on_key(key: &KeyEvent, app: &App, view: &mut ViewState, keymap: &Keymap, now:
         Pressed::Unbound(None) => (None, None),
         Pressed::Unbound(Some(keys)) => {
             let message = Event::Message(format!("{keys} is not bound."));
-            if !takes_text || !types_letter(key) {
+            if !takes_text || !types_character(key) {
                 return vec![message];
             }
             (None, Some(message))
@@ -259,9 +259,9 @@ fn press(
 /// A printable key or Backspace at a question that the user did not open. Of the bindings of letters only those of
 /// answers apply, because all other letters are text of the prompt.
 fn on_question_key(key: &KeyEvent, context: Context, keymap: &Keymap) -> Option<Event> {
-    let letter = match letter_of(key)? {
-        Letter::Backspace => return Some(Event::Backspace),
-        Letter::Typed(letter) => letter,
+    let ch = match typed_key(key)? {
+        TypedKey::Backspace => return Some(Event::Backspace),
+        TypedKey::Character(ch) => ch,
     };
     let answers = |action: &Action| matches!(action, Action::Choose(_) | Action::Yes | Action::No);
     let bound = Chord::of(key).map(|chord| keymap.resolve(context, &[chord]));
@@ -269,7 +269,7 @@ fn on_question_key(key: &KeyEvent, context: Context, keymap: &Keymap) -> Option<
         Some(Lookup::Action(action)) => Some(action).filter(answers),
         _ => None,
     };
-    Some(Event::Letter(letter, action))
+    Some(Event::Character(ch, action))
 }
 
 fn on_main_key(
@@ -283,7 +283,7 @@ fn on_main_key(
     let Some(action) = action else {
         // With Shift, a key that moves the cursor selects text.
         let unshifted = KeyEvent { modifiers: key.modifiers - KeyModifiers::SHIFT, ..*key };
-        let motion = if key.modifiers.contains(KeyModifiers::SHIFT) && !types_letter(key) {
+        let motion = if key.modifiers.contains(KeyModifiers::SHIFT) && !types_character(key) {
             keymap.lookup(context, &unshifted)
         } else {
             None
@@ -352,7 +352,7 @@ fn command(view: &ViewState) -> Event {
         "Not run: not all of the command was visible. Shorten it, or run it from a file."
     } else if !attachment_labels(&text).is_empty() {
         "Not run: the command contains the label of a paste. Insert the text by pasting it again, or delete the label."
-    } else if text.contains(|letter| escape::is_format(letter) || escape::is_blank(letter)) {
+    } else if text.contains(|ch| escape::is_format(ch) || escape::is_blank(ch)) {
         "Not run: the command contains invisible characters."
     } else {
         return Event::RunCommand(text);

@@ -9,8 +9,8 @@ pub fn lay_out(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
     let mut depth = 0_usize;
     let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
+    while let Some(ch) = letters.next() {
+        match ch {
             '"' => {
                 out.push('"');
                 while let Some(inner) = letters.next() {
@@ -23,7 +23,7 @@ pub fn lay_out(text: &str) -> String {
                 }
             }
             '{' | '[' => {
-                out.push(letter);
+                out.push(ch);
                 while letters.next_if(|next| next.is_whitespace()).is_some() {}
                 if let Some(close) = letters.next_if(|next| matches!(next, '}' | ']')) {
                     out.push(close);
@@ -35,7 +35,7 @@ pub fn lay_out(text: &str) -> String {
             '}' | ']' => {
                 depth = depth.saturating_sub(1);
                 break_line(&mut out, depth);
-                out.push(letter);
+                out.push(ch);
             }
             ',' => {
                 out.push(',');
@@ -173,7 +173,7 @@ fn unescape(inside: &str) -> String {
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
         out.push_str(before);
-        let (letter, len) = match escape.as_bytes().get(1) {
+        let (ch, len) = match escape.as_bytes().get(1) {
             Some(b'n') => ('\n', 2),
             Some(b't') => ('\t', 2),
             Some(b'r') => ('\r', 2),
@@ -183,7 +183,7 @@ fn unescape(inside: &str) -> String {
             Some(byte @ (b'"' | b'\\' | b'/')) => (char::from(*byte), 2),
             _ => ('\\', 1),
         };
-        out.push(letter);
+        out.push(ch);
         rest = escape.get(len..).unwrap_or_default();
     }
     out.push_str(rest);
@@ -200,7 +200,7 @@ fn unicode(escape: &str) -> (char, usize) {
     let pair = [Some(first), unit(6)];
     let units = pair.into_iter().flatten();
     match char::decode_utf16(units).next() {
-        Some(Ok(letter)) => (letter, letter.len_utf16() * 6),
+        Some(Ok(ch)) => (ch, ch.len_utf16() * 6),
         _ => ('\u{fffd}', 6),
     }
 }

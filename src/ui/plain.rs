@@ -12,13 +12,12 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use crate::core::lifecycle::operations;
-use crate::core::{
-    DiffLayout, Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd,
-};
+use crate::core::{Item, ItemBody, Message, MessagePart, Session, SessionPhase, State, Turn, TurnEnd};
 use crate::model::{
     ItemId, PlanBody, PlanStatus, Role, SessionKey, SessionWorkspace, StopReason, ToolKind, ToolStatus,
 };
 use crate::ui::App;
+use crate::ui::screen::DiffLayout;
 use crate::ui::session_view::SessionView;
 
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::config::keymap::{Context, Keymap};
-use crate::core::DiffLayout;
 use crate::model::{Action, Cost};
+use crate::ui::screen::DiffLayout;
 
 use super::text::{one_line, reveal_path, show_path};
 use super::theme::Theme;

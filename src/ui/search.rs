@@ -9,7 +9,6 @@ use crate::ui::canvas::Canvas;
 use crate::ui::session_view::search::Search;
 use crate::ui::text::Line;
 
-use super::focus::takes_keys;
 use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
@@ -23,7 +22,7 @@ pub(super) fn is_there(ctx: &FrameContext) -> bool {
 /// Draws the search bar; returns the cursor position if it has the focus.
 pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) -> Option<Position> {
     let search = ctx.view.search.as_deref()?;
-    let has_keys = !takes_keys(ctx.app);
+    let has_keys = !ctx.keys.is_in_dialog;
     hits.add(area, Hit::Act(Action::OpenSearch));
     let count = count(ctx, search);
     let label = if search.is_regex { "regex " } else { "find " };
@@ -83,7 +82,7 @@ fn count(ctx: &FrameContext, search: &Search) -> Line<'static> {
 fn hints(ctx: &FrameContext, search: &Search) -> Vec<(String, String)> {
     let context = if search.is_typing { Context::Search } else { Context::Browse };
     let next = if search.is_typing { Action::Accept } else { Action::NextHit };
-    let does = if search.is_typing && ctx.app.user.is_browsing { "browse matches" } else { "next" };
+    let does = if search.is_typing && ctx.keys.is_browsing { "browse matches" } else { "next" };
     let has_hits = search.total() > 0;
     let hints = [
         ctx.hint(context, next, does).filter(|_| has_hits),

@@ -13,13 +13,12 @@ use ratatui::layout::Rect;
 use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
 use crate::core::state::inbox;
-use crate::core::{ConnPhase, ItemBody, MouseOwner, Prompt, SessionPhase, Turn};
+use crate::core::{ConnPhase, ItemBody, Prompt, SessionPhase, Turn};
 use crate::model::{Action, CloseReason, NoticeKind};
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs;
+use crate::ui::dialogs::obstacle;
 use crate::ui::text::{Line, Span};
 
-use super::focus::key_focus;
 use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
@@ -131,7 +130,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     };
     let session = ctx.session;
     let is_running = session.turn.is_running();
-    let (context, wanted): (Context, Vec<(Action, &str)>) = match key_focus(ctx.app) {
+    let (context, wanted): (Context, Vec<(Action, &str)>) = match ctx.keys.context {
         Context::Main if !session.draft.trim().is_empty() => {
             let sends = match session.outbox.edited() {
                 Some(_) => "save",
@@ -139,7 +138,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
                 None if is_running => "queue",
                 None => "send",
             };
-            let can_steer = is_running && dialogs::obstacle(ctx.state, Steer).is_none();
+            let can_steer = is_running && obstacle(ctx.state, Steer).is_none();
             let steer = can_steer.then_some((Steer, "send into turn"));
             let rest = [(NewLine, "newline"), (EditDraft, "editor"), (OpenPalette, "commands")];
             (Context::Main, [(Submit, sends)].into_iter().chain(steer).chain(rest).collect())
@@ -401,7 +400,7 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
         let line = ctx.span(Role::Warning, format!("{} {warnings}", ctx.render.glyphs.warn));
         pieces.push(StatusSegment { line: line.into(), action: Some(Action::OpenLog), rank: 4 });
     }
-    if ctx.app.mouse == MouseOwner::Terminal && ctx.state.setup.mouse == MouseOwner::Parlor {
+    if ctx.keys.is_mouse_off {
         let key =
             ctx.key(Context::Main, Action::ToggleMouse).map_or(String::new(), |key| format!(" ({key})"));
         let line = ctx.span(Role::Status, format!("mouse capture off{key}"));

@@ -288,7 +288,7 @@ pub fn lines_of(text: &str) -> (Vec<Line<'static>>, bool) {
 pub fn plain_text(output: &[u8], has_returns: bool) -> String {
     let text = String::from_utf8_lossy(output);
     let text = if has_returns { text.replace("\r\n", "\n") } else { text.into_owned() };
-    if !text.contains(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t')) {
+    if !text.contains(|ch: char| ch.is_control() && !matches!(ch, '\n' | '\t')) {
         return text.trim_end_matches('\n').to_owned();
     }
     let mut screen = Screen { lines_max: usize::MAX, ..Screen::default() };

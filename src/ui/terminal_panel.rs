@@ -4,11 +4,8 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::config::keymap::Context;
-use crate::core::TerminalView;
+use crate::core::{Session, TerminalView};
 use crate::model::{TerminalId, TerminalSize};
-use crate::ui::App;
-use crate::ui::dialogs;
 
 use super::Panes;
 use super::canvas::Canvas;
@@ -22,8 +19,7 @@ use super::view_state::ViewState;
 const MIN_ROWS: u16 = 4;
 
 /// The terminal that the panel shows, while its command is running.
-pub(super) fn shown(app: &App) -> Option<(&TerminalId, &TerminalView)> {
-    let session = app.state.active_session().filter(|_| dialogs::base_focus(app) == Context::Terminal)?;
+pub(super) fn shown(session: &Session) -> Option<(&TerminalId, &TerminalView)> {
     let id = session.typing()?;
     session.terminals.get(id).filter(|view| view.exit.is_none()).map(|view| (id, view))
 }
@@ -40,7 +36,7 @@ pub(super) fn draw(
     panes: &Panes,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let (id, terminal) = shown(ctx.app)?;
+    let (id, terminal) = shown(ctx.session)?;
     let TerminalSize { rows, cols } = size(panes);
     let screen = view.transcripts.entry(ctx.state.active).or_default().screen(id, terminal);
     let height = screen.rows_in_use().max(MIN_ROWS).min(rows);

@@ -470,7 +470,7 @@ fn text_of_the_agent_is_sanitised() {
         session.git = Some(crate::model::GitInfo { branch: evil.into(), is_dirty: false });
     });
     let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), (120, 40)));
-    assert!(!shown.chars().any(|letter| letter.is_control() && letter != '\n'), "{shown:?}");
+    assert!(!shown.chars().any(|ch| ch.is_control() && ch != '\n'), "{shown:?}");
     assert!(!shown.contains('\u{202e}'), "{shown:?}");
 }
 

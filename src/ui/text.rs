@@ -16,8 +16,6 @@ use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthChar;
 
-use super::picture::strip;
-
 pub mod copy_hint;
 mod line;
 pub mod link;
@@ -30,6 +28,9 @@ pub use reveal::{
     Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_one_line, reveal_path,
 };
 pub use wrap::{Graphemes, code_rows, hard_wrap, row_ranges, wrap_line, wrap_prefixed, wrap_whole};
+
+/// The placeholder of kitty images; no text contains it. Source: kitty graphics protocol, Unicode placeholders.
+pub const PICTURE_PLACEHOLDER: char = '\u{10eeee}';
 
 /// Maximum number of consecutive zero-width marks; more would overlap other lines.
 const MARKS_MAX: usize = 6;
@@ -67,10 +68,10 @@ pub fn put_text(buf: &mut Buffer, x: u16, y: u16, text: &str, cols: u16, style: 
     let from = usize::from(y - buf.area.y) * usize::from(buf.area.width) + usize::from(x - buf.area.x);
     let cells = buf.content.get_mut(from..from + usize::from(room)).unwrap_or_default();
     let mut count = 0;
-    for (cell, letter) in cells.iter_mut().zip(text.chars()) {
+    for (cell, ch) in cells.iter_mut().zip(text.chars()) {
         // Most cells are already blank.
-        if letter != ' ' || cell.symbol() != " " {
-            cell.set_char(letter);
+        if ch != ' ' || cell.symbol() != " " {
+            cell.set_char(ch);
         }
         cell.set_style(style);
         count += 1;
@@ -106,11 +107,11 @@ fn put_graphemes(buf: &mut Buffer, x: u16, y: u16, text: &str, room: u16, style:
 
 /// Whether a character is one cell wide and never part of a larger grapheme: printable ASCII, Latin letters
 /// and symbols, dashes and quotes, lines and blocks.
-fn is_one_cell(letter: char) -> bool {
+fn is_one_cell(ch: char) -> bool {
     if is_wide() {
-        return matches!(letter, ' '..='~');
+        return matches!(ch, ' '..='~');
     }
-    matches!(letter,
+    matches!(ch,
         ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}'
         | '\u{2500}'..='\u{25fc}')
 }
@@ -153,10 +154,8 @@ fn treatment(c: char, previous: char, marks: &mut usize) -> Treatment {
         '\r' => Treatment::Return,
         '\0'..='\u{1f}' => Treatment::Replace(char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}')),
         '\u{7f}' => Treatment::Replace('\u{2421}'),
-        '\u{80}'..='\u{9f}' => Treatment::Replace('\u{fffd}'),
+        '\u{80}'..='\u{9f}' | PICTURE_PLACEHOLDER => Treatment::Replace('\u{fffd}'),
         '\u{2028}' | '\u{2029}' => Treatment::Replace('\n'),
-        // Reserved for images.
-        _ if strip::is_of_picture(c) => Treatment::Replace('\u{fffd}'),
         // Blank characters other than spaces, which are not recognisable.
         '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => Treatment::Replace(' '),
         // Joiners are significant between emoji and in some scripts, but not after ASCII.
@@ -271,8 +270,8 @@ pub fn grapheme_width(grapheme: &str) -> usize {
 }
 
 /// Whether some terminals draw a character in two cells: ambiguous in the East Asian widths of Unicode.
-fn is_ambiguous(letter: char) -> bool {
-    letter.width_cjk() == Some(2) && !strip::is_of_picture(letter)
+fn is_ambiguous(ch: char) -> bool {
+    ch.width_cjk() == Some(2) && ch != PICTURE_PLACEHOLDER
 }
 
 /// The setting for ambiguous characters.

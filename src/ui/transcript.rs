@@ -11,8 +11,9 @@ use std::collections::{HashMap, VecDeque};
 
 use ratatui::layout::Rect;
 
-use crate::core::{DiffLayout, Session, TerminalView, Transcript};
+use crate::core::{Session, TerminalView, Transcript};
 use crate::model::{ItemId, SessionKey, TerminalId};
+use crate::ui::screen::DiffLayout;
 
 use super::canvas::Canvas;
 use super::cells::layout::{Layout, Screens};

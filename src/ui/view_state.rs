@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use crate::config::keymap::Keymap;
 use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
-use crate::core::{DiffLayout, Screen, Session, ViewCommand};
-use crate::model::{ConnId, Plan, RequestId, SessionKey};
-use crate::ui::App;
+use crate::core::{Session, State, ViewCommand};
+use crate::model::{ConnId, ItemId, Plan, RequestId, SessionKey};
+use crate::ui::screen::{DiffLayout, Screen};
 
 use super::cells::ToolBody;
 use super::changes::ChangesView;
@@ -260,8 +260,7 @@ impl ViewState {
     }
 
     /// Prepares a frame: switches to the active session and the top dialog.
-    pub(super) fn begin_frame(&mut self, app: &App) {
-        let state = &app.state;
+    pub(super) fn begin_frame(&mut self, state: &State, selected: Option<ItemId>) {
         if self.active != Some(state.active) {
             self.active = Some(state.active);
             let draft = state.active_session().map(|session| session.draft.as_str()).unwrap_or_default();
@@ -271,7 +270,7 @@ impl ViewState {
         let transcripts = &mut self.transcripts;
         transcripts.retain(|key, _| state.sessions.contains_key(key));
         let view = transcripts.entry(state.active).or_default();
-        match (self.wants_selected.take(), app.shown().selected) {
+        match (self.wants_selected.take(), selected) {
             (Some(true), Some(item)) => view.show_at_top(item),
             (Some(false), Some(item)) => view.show(item),
             _ => {}

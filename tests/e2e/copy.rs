@@ -41,8 +41,8 @@ fn encoded(text: &str) -> String {
         let bits =
             three.iter().fold(0_u32, |all, byte| all << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
         for place in 0..4 {
-            let letter = char::from(LETTERS[(bits >> (18 - 6 * place) & 63) as usize]);
-            out.push(if place > three.len() { '=' } else { letter });
+            let ch = char::from(LETTERS[(bits >> (18 - 6 * place) & 63) as usize]);
+            out.push(if place > three.len() { '=' } else { ch });
         }
     }
     out

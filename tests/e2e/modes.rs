@@ -24,7 +24,7 @@ impl Modes {
         let text = String::from_utf8_lossy(raw);
         let mut modes = Self::default();
         for sequence in text.split("\u{1b}[").skip(1) {
-            let Some(end) = sequence.find(|letter: char| ('@'..='~').contains(&letter)) else { continue };
+            let Some(end) = sequence.find(|ch: char| ('@'..='~').contains(&ch)) else { continue };
             let (parameters, last) = (&sequence[..end], &sequence[end..=end]);
             modes.take(parameters, last);
         }

@@ -238,7 +238,7 @@ fn tabs_are_visible_on_the_smallest_screen() {
     screen.wait_for("▸1");
     // Clicks the second tab of the bar.
     let bar = screen.text().lines().next().unwrap_or_default().to_owned();
-    let column = bar.chars().position(|letter| letter == '2').unwrap() + 1;
+    let column = bar.chars().position(|ch| ch == '2').unwrap() + 1;
     screen.send(&format!("{ESC}[<0;{column};1M{ESC}[<0;{column};1m"));
     screen.wait_for("▸2");
     quit(&mut screen);

@@ -128,7 +128,7 @@ fn colours(raw: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(raw);
     let mut found = Vec::new();
     for sequence in text.split("\u{1b}[").skip(1) {
-        let Some(end) = sequence.find(|letter: char| ('@'..='~').contains(&letter)) else { continue };
+        let Some(end) = sequence.find(|ch: char| ('@'..='~').contains(&ch)) else { continue };
         if &sequence[end..=end] != "m" {
             continue;
         }

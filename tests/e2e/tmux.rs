@@ -47,9 +47,8 @@ fn version() -> Option<(u32, u32)> {
         }
     };
     // `tmux 3.3a`, `tmux next-3.8`
-    let digits = output.trim().trim_start_matches(|letter: char| !letter.is_ascii_digit());
-    let mut numbers =
-        digits.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    let digits = output.trim().trim_start_matches(|ch: char| !ch.is_ascii_digit());
+    let mut numbers = digits.split(|ch: char| !ch.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
     Some((numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)))
 }
 

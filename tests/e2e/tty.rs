@@ -27,9 +27,9 @@ fn keys_typed_during_many_resizes_arrive() {
     let mut all = String::new();
     for round in 0..40_u16 {
         screen.resize(24 + round % 3, 80 + round % 7);
-        let letter = char::from(b'a' + u8::try_from(round % 26).unwrap());
-        screen.send(&letter.to_string());
-        all.push(letter);
+        let ch = char::from(b'a' + u8::try_from(round % 26).unwrap());
+        screen.send(&ch.to_string());
+        all.push(ch);
         screen.resize(30, 90 - round % 5);
         // Not after each key, because the next key must not cause the delivery of the previous one.
         if round % 8 == 7 {

@@ -9,8 +9,8 @@ const CTRL_Q: &str = "\u{11}";
 
 /// Types at a constant pace.
 fn type_at(screen: &mut Screen, text: &str, pace_ms: u64) {
-    for letter in text.chars() {
-        screen.send(&letter.to_string());
+    for ch in text.chars() {
+        screen.send(&ch.to_string());
         std::thread::sleep(Duration::from_millis(pace_ms));
     }
 }

@@ -344,7 +344,7 @@ pub fn digest(session: &Session) -> String {
                     Role::User => "user",
                     Role::Agent => "agent",
                     Role::Thought => "thought",
-                    Role::Letter => "letter",
+                    Role::SubagentMessage => "letter",
                 };
                 for part in &message.parts {
                     lines.push(match part {

@@ -21,9 +21,9 @@ fn the_interface_draws_only_common_characters() {
         }
         for line in source.code().lines() {
             let code = line.split(" // ").next().unwrap_or(line);
-            let letters = code.chars().filter(|letter| !letter.is_ascii());
-            let unknown = letters.filter(|letter| !ALLOWED.contains(*letter) && !PICTURES.contains(*letter));
-            rare.extend(unknown.map(|letter| format!("{}: {letter} in {}", source.path, line.trim())));
+            let letters = code.chars().filter(|ch| !ch.is_ascii());
+            let unknown = letters.filter(|ch| !ALLOWED.contains(*ch) && !PICTURES.contains(*ch));
+            rare.extend(unknown.map(|ch| format!("{}: {ch} in {}", source.path, line.trim())));
         }
     }
     assert!(rare.is_empty(), "common fonts may lack:\n{}", rare.join("\n"));

@@ -33,7 +33,7 @@ fn compared(code: &str, constants: &[(String, String)]) -> Vec<String> {
             let text = if let Some(literal) = other.strip_prefix('"') {
                 literal.split('"').next().filter(|text| is_sentence(text))
             } else {
-                let is_path = |letter: &char| letter.is_alphanumeric() || "_:".contains(*letter);
+                let is_path = |ch: &char| ch.is_alphanumeric() || "_:".contains(*ch);
                 let path: String = other.chars().take_while(is_path).collect();
                 let name = path.rsplit("::").next().unwrap_or_default();
                 constants.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())

@@ -83,7 +83,7 @@ fn string_literals(code: &str) -> Vec<String> {
         let hashes = tail[1..].bytes().take_while(|byte| *byte == b'#').count();
         let is_raw = tail.starts_with('r')
             && tail[1 + hashes..].starts_with('"')
-            && !before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+            && !before.ends_with(|ch: char| ch.is_alphanumeric() || ch == '_');
         rest = if tail.starts_with("//") {
             tail.split_once('\n').map_or("", |(_, next)| next)
         } else if is_raw {
@@ -96,9 +96,9 @@ fn string_literals(code: &str) -> Vec<String> {
         } else if let Some(next) = tail.strip_prefix('"') {
             let mut text = String::new();
             let mut letters = next.chars();
-            while let Some(letter) = letters.next().filter(|letter| *letter != '"') {
-                if letter != '\\' {
-                    text.push(letter);
+            while let Some(ch) = letters.next().filter(|ch| *ch != '"') {
+                if ch != '\\' {
+                    text.push(ch);
                     continue;
                 }
                 match letters.next() {
@@ -123,9 +123,7 @@ fn awkward_phrases(text: &str) -> Vec<&'static str> {
     for phrase in STANDARD_PHRASES {
         text = text.replace(phrase, "");
     }
-    let is_apart = |letter: Option<char>| {
-        !letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_' || letter == '-')
-    };
+    let is_apart = |ch: Option<char>| !ch.is_some_and(|ch| ch.is_alphanumeric() || ch == '_' || ch == '-');
     let holds = |phrase: &&str| {
         text.match_indices(*phrase).any(|(at, _)| {
             is_apart(text[..at].chars().next_back()) && is_apart(text[at + phrase.len()..].chars().next())

@@ -29,7 +29,7 @@ pub struct Decoder {
     pub version: u16,
     pub turn_news: Vec<TurnNews>,
     /// The last message between sessions: its role, and whether some of its content was reported.
-    pub letter: Option<(MessageId, Role, bool)>,
+    pub subagent_message: Option<(MessageId, Role, bool)>,
     children: VecDeque<SessionId>,
 }
 

@@ -115,18 +115,18 @@ pub fn head_of_title(title: &str) -> Option<(&str, &str)> {
 fn snake(word: &str) -> String {
     let mut snake = String::with_capacity(word.len() + 2);
     let mut follows_small = false;
-    for letter in word.trim().chars() {
-        match letter {
+    for ch in word.trim().chars() {
+        match ch {
             '-' | ' ' | '_' => snake.push('_'),
-            _ if letter.is_uppercase() => {
+            _ if ch.is_uppercase() => {
                 if follows_small {
                     snake.push('_');
                 }
-                snake.extend(letter.to_lowercase());
+                snake.extend(ch.to_lowercase());
             }
-            _ => snake.push(letter),
+            _ => snake.push(ch),
         }
-        follows_small = letter.is_lowercase() || letter.is_ascii_digit();
+        follows_small = ch.is_lowercase() || ch.is_ascii_digit();
     }
     snake
 }

@@ -275,7 +275,7 @@ fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
 /// The meaning of an option by its whole words ("disallow" does not allow). Unknown options reject.
 fn guess_kind(id: &str, name: &str) -> PermissionKind {
     let words: Vec<String> = format!("{id} {name}")
-        .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
+        .split(|ch: char| !ch.is_alphanumeric() && ch != '\'')
         .map(str::to_lowercase)
         .collect();
     let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));

@@ -201,8 +201,8 @@ impl Update<'_> {
             "compaction_update" => self.compaction(update)?,
             "compaction_summary_chunk" => self.compaction_chunk(update)?,
             "subagent_update" => self.subagent(update)?,
-            "session_message" => return self.letter(update, true),
-            "session_message_chunk" => return self.letter(update, false),
+            "session_message" => return self.subagent_message(update, true),
+            "session_message_chunk" => return self.subagent_message(update, false),
             _ => {
                 *is_known = false;
                 return None;
@@ -329,18 +329,19 @@ impl Update<'_> {
         Some(SessionUpdate::Subagent(SubagentPatch { session, title, description, state, can_cancel }))
     }
 
-    /// Decodes a message between sessions. It is a user message or an own one in the child, and [`Role::Letter`] in the
-    /// parent. A complete message repeats its chunks, so its content is used only if there were none.
-    fn letter(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
+    /// Decodes a message between sessions. It is a user message or an own one in the child, and
+    /// [`Role::SubagentMessage`] in the parent. A complete message repeats its chunks, so its content is used only if
+    /// there were none.
+    fn subagent_message(&mut self, update: &mut Object, is_whole: bool) -> Option<()> {
         let message = MessageId::from(first_text(update, MESSAGE_ID)?);
-        let known = self.decoder.letter.take().filter(|(id, ..)| *id == message);
+        let known = self.decoder.subagent_message.take().filter(|(id, ..)| *id == message);
         let sender = first_text(update, &["senderSessionId", "sender_session_id"]);
         let recipient = first_text(update, &["recipientSessionId", "recipient_session_id"]);
         let is_own = |name: &String| name == self.session.as_str();
         let names_child = |name: &String| !is_own(name) && self.decoder.is_child(name);
         let role = if sender.as_ref().is_some_and(names_child) || recipient.as_ref().is_some_and(names_child)
         {
-            Role::Letter
+            Role::SubagentMessage
         } else if recipient.as_ref().is_some_and(is_own) {
             Role::User
         } else if sender.as_ref().is_some_and(is_own) {
@@ -356,7 +357,7 @@ impl Update<'_> {
         {
             self.blocks(role, Some(&message), content::decode_many(content));
         }
-        self.decoder.letter = Some((message, role, was_reported || has_content));
+        self.decoder.subagent_message = Some((message, role, was_reported || has_content));
         (is_whole || has_content).then_some(())
     }
 }

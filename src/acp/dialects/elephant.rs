@@ -111,8 +111,8 @@ impl WhitespaceRepair {
     }
 }
 
-fn is_word_end(letter: char) -> bool {
-    letter.is_alphanumeric() || matches!(letter, '.' | ',' | ';' | ':' | '!' | '?')
+fn is_word_end(ch: char) -> bool {
+    ch.is_alphanumeric() || matches!(ch, '.' | ',' | ';' | ':' | '!' | '?')
 }
 
 /// Whether a text begins with a Markdown block that needs its own line: a list item, heading, fence or table row.
@@ -120,7 +120,7 @@ fn begins_block(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
     let has_mark =
         ["- ", "* ", "+ ", "# ", "## ", "### ", "#### ", "> "].iter().any(|mark| line.starts_with(mark));
-    let number = line.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let number = line.trim_start_matches(|ch: char| ch.is_ascii_digit());
     let is_numbered = number.len() < line.len() && (number.starts_with(". ") || number.starts_with(") "));
     let is_row = line.starts_with('|') && line.ends_with('|') && line.len() > 1;
     has_mark || is_numbered || is_row || line.starts_with("```")

@@ -31,7 +31,7 @@ pub fn call_error(error: RpcError) -> CallError {
 pub fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 120;
     let mut short: String =
-        text.chars().take(MAX_CHARS).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        text.chars().take(MAX_CHARS).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
     if text.chars().nth(MAX_CHARS).is_some() {
         short.push('…');
     }

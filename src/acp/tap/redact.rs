@@ -109,17 +109,17 @@ fn redact_json(text: &str) -> String {
 
 /// Whether a line is the response to a form: only the request says what of it is secret. Source: ACP v1 elicitation.
 fn is_form_answer(text: &str) -> bool {
-    let bare: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let bare: String = text.chars().filter(|ch| !ch.is_whitespace()).collect();
     bare.contains("\"action\":\"accept\"") && bare.contains("\"content\":{") && !bare.contains("\"method\":")
 }
 
 fn hide_literals(text: &str) -> String {
-    let is_of = |letter: char| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '+');
+    let is_of = |ch: char| ch.is_alphanumeric() || matches!(ch, '.' | '-' | '+');
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(is_of) {
         let (before, literal) = rest.split_at(at);
-        let end = literal.find(|letter| !is_of(letter)).unwrap_or(literal.len());
+        let end = literal.find(|ch| !is_of(ch)).unwrap_or(literal.len());
         out.push_str(before);
         out.push_str("\"[hidden]\"");
         rest = literal.get(end..).unwrap_or_default();
@@ -147,7 +147,7 @@ fn is_secret_container(key: &str) -> bool {
 
 fn is_secret_key(key: &str) -> bool {
     let name: String =
-        key.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
+        key.chars().filter(char::is_ascii_alphanumeric).map(|ch| ch.to_ascii_lowercase()).collect();
     let exact = ["authorization", "proxyauthorization", "cookie", "setcookie", "passwd", "sig", "signature"];
     exact.contains(&name.as_str())
         || ["apikey", "token", "secret", "password", "privatekey"].iter().any(|end| name.ends_with(end))
@@ -162,7 +162,7 @@ fn is_secret_option(argument: &str) -> bool {
 fn redact_plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut is_next_secret = false;
-    for word in text.split_inclusive(|letter: char| letter.is_whitespace()) {
+    for word in text.split_inclusive(|ch: char| ch.is_whitespace()) {
         let bare = word.trim_end();
         let space = &word[bare.len()..];
         let name = bare.trim_end_matches(':');
@@ -202,7 +202,7 @@ fn redact_word(word: &str) -> Cow<'_, str> {
         return Cow::Owned(word.split('&').map(redact_word).collect::<Vec<_>>().join("&"));
     }
     if let Some((name, value)) = word.split_once('=') {
-        let start = name.rfind(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)));
+        let start = name.rfind(|ch: char| !(ch.is_alphanumeric() || "_-".contains(ch)));
         let name_only = start.and_then(|at| name.get(at + 1..)).unwrap_or(name);
         if is_secret_key(name_only) && !value.is_empty() {
             return Cow::Owned(format!("{name}={HIDDEN}"));
@@ -211,12 +211,10 @@ fn redact_word(word: &str) -> Cow<'_, str> {
     for prefix in PREFIXES {
         let Some(at) = word.find(prefix) else { continue };
         let (before, key) = word.split_at(at);
-        if before.ends_with(|letter: char| letter.is_alphanumeric()) {
+        if before.ends_with(|ch: char| ch.is_alphanumeric()) {
             continue;
         }
-        let end = key
-            .find(|letter: char| !(letter.is_alphanumeric() || "_-".contains(letter)))
-            .unwrap_or(key.len());
+        let end = key.find(|ch: char| !(ch.is_alphanumeric() || "_-".contains(ch))).unwrap_or(key.len());
         if end >= prefix.len() + MIN_SECRET_CHARS {
             return Cow::Owned(format!("{before}{prefix}{HIDDEN}{}", &key[end..]));
         }

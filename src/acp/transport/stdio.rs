@@ -133,14 +133,15 @@ impl Transport for Stdio {
         let stdout =
             stdout.into_owned_fd().and_then(PipeReader::new).map_err(|error| self.not_started(&error))?;
         let (link, Ends { sink, frames, signal }) = Link::new();
-        let wish = HeaderRequest::new(self.spec.wire.has_headers.into());
+        let header_request = HeaderRequest::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
         let writer = {
-            let (mut stdin, wish, first_lines) = (stdin, Arc::clone(&wish), self.first_lines);
+            let (mut stdin, header_request, first_lines) =
+                (stdin, Arc::clone(&header_request), self.first_lines);
             tokio::spawn(async move {
                 stdin.write_all(&first_lines).await?;
-                write_frames(stdin, frames, wish).await
+                write_frames(stdin, frames, header_request).await
             })
         };
         let stderr_task = {
@@ -155,7 +156,7 @@ impl Transport for Stdio {
         let reader = Reader { sink, exit, signal, tail, stderr_task, line: self.line };
         tokio::spawn(async move {
             let frames = FrameReader::new(setup.max_frame_bytes);
-            let end = read_frames(stdout, frames, &reader.sink, wish, reader.drained()).await;
+            let end = read_frames(stdout, frames, &reader.sink, header_request, reader.drained()).await;
             let _ = eof_sender.send(());
             reader.close(end).await;
             drop(closed_sender);

@@ -83,7 +83,7 @@ const NAME_MAX_CHARS: usize = 60;
 
 /// `fix-the-total` for `Fix the total!`: letters and digits, which no shell or file system interprets.
 fn file_name(title: &str) -> String {
-    let words = title.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words = title.split(|ch: char| !ch.is_alphanumeric()).filter(|word| !word.is_empty());
     let name = words.collect::<Vec<_>>().join("-").to_lowercase();
     let name: String = name.chars().take(NAME_MAX_CHARS).collect();
     match name.trim_end_matches('-') {

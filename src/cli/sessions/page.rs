@@ -121,7 +121,7 @@ fn message_pieces(message: &Message) -> Vec<Section> {
         let text = std::mem::take(texts).join("\n\n");
         match message.role {
             Role::User => Section::Prompt(text),
-            Role::Agent | Role::Letter => Section::Answer(text),
+            Role::Agent | Role::SubagentMessage => Section::Answer(text),
             Role::Thought => Section::Thought(text),
         }
     };

@@ -55,8 +55,8 @@ impl Chord {
         let mut modifiers = event.modifiers;
         // Old terminals send Alt+Shift+P as Esc P, so that only the case implies Shift. With Ctrl the case is
         // not reliable, because Caps Lock changes it too.
-        if let KeyCode::Char(letter) = event.code
-            && letter.is_uppercase()
+        if let KeyCode::Char(ch) = event.code
+            && ch.is_uppercase()
             && modifiers.contains(KeyModifiers::ALT)
             && !modifiers.contains(KeyModifiers::CONTROL)
         {
@@ -84,11 +84,11 @@ impl Chord {
         }
         let code = parse_code(key.trim(), modifiers)?;
         if modifiers == KeyModifiers::CONTROL
-            && let KeyCode::Char(letter) = code
+            && let KeyCode::Char(ch) = code
         {
             // These have the same ASCII control code as another key, unless the terminal supports a newer
             // protocol.
-            let twin = match letter {
+            let twin = match ch {
                 'i' => Some("tab"),
                 'm' => Some("enter"),
                 '[' => Some("esc"),
@@ -96,7 +96,7 @@ impl Chord {
             };
             if let Some(twin) = twin {
                 return Err(format!(
-                    "most terminals send the same code for ctrl+{letter} and {twin}; use another key, or \
+                    "most terminals send the same code for ctrl+{ch} and {twin}; use another key, or \
                         bind {twin}"
                 ));
             }
@@ -114,7 +114,7 @@ impl Chord {
         }
         match (self.named(), self.code) {
             (Some((names, _)), _) => text.push_str(names.first().copied().unwrap_or_default()),
-            (None, KeyCode::Char(letter)) => text.push(letter),
+            (None, KeyCode::Char(ch)) => text.push(ch),
             (None, KeyCode::F(number)) => text.extend(["f", &number.to_string()]),
             (None, other) => text.push_str(&other.to_string().to_lowercase()),
         }
@@ -132,8 +132,8 @@ impl Chord {
         }
         match (self.named(), self.code) {
             (Some((_, label)), _) => text.push_str(label),
-            (None, KeyCode::Char(letter)) if self.modifiers.is_empty() => text.push(letter),
-            (None, KeyCode::Char(letter)) => text.extend(letter.to_uppercase()),
+            (None, KeyCode::Char(ch)) if self.modifiers.is_empty() => text.push(ch),
+            (None, KeyCode::Char(ch)) => text.extend(ch.to_uppercase()),
             (None, KeyCode::F(number)) => text.extend(["F", &number.to_string()]),
             (None, other) => text.push_str(&other.to_string()),
         }
@@ -151,7 +151,7 @@ impl Chord {
 
     pub fn typed(&self) -> Option<char> {
         match self.code {
-            KeyCode::Char(letter) if self.is_typing() => Some(letter),
+            KeyCode::Char(ch) if self.is_typing() => Some(ch),
             _ => None,
         }
     }
@@ -163,16 +163,16 @@ impl Chord {
                 modifiers |= KeyModifiers::SHIFT;
                 KeyCode::Tab
             }
-            KeyCode::Char(letter) if modifiers.intersects(COMMANDING) => {
-                if !letter.is_alphabetic() {
+            KeyCode::Char(ch) if modifiers.intersects(COMMANDING) => {
+                if !ch.is_alphabetic() {
                     modifiers -= KeyModifiers::SHIFT;
                 }
-                KeyCode::Char(single(letter.to_lowercase(), letter))
+                KeyCode::Char(single(ch.to_lowercase(), ch))
             }
-            KeyCode::Char(letter) => {
+            KeyCode::Char(ch) => {
                 let is_shifted = modifiers.contains(KeyModifiers::SHIFT);
                 modifiers -= KeyModifiers::SHIFT;
-                KeyCode::Char(if is_shifted { single(letter.to_uppercase(), letter) } else { letter })
+                KeyCode::Char(if is_shifted { single(ch.to_uppercase(), ch) } else { ch })
             }
             other => other,
         };
@@ -186,10 +186,10 @@ impl Chord {
 
 fn parse_code(key: &str, modifiers: KeyModifiers) -> Result<KeyCode, String> {
     let mut letters = key.chars();
-    if let (Some(letter), None) = (letters.next(), letters.next()) {
+    if let (Some(ch), None) = (letters.next(), letters.next()) {
         // `Ctrl+P` is the common spelling and does not include Shift.
         let is_commanded = modifiers.intersects(COMMANDING);
-        return Ok(KeyCode::Char(if is_commanded { single(letter.to_lowercase(), letter) } else { letter }));
+        return Ok(KeyCode::Char(if is_commanded { single(ch.to_lowercase(), ch) } else { ch }));
     }
     let lower = key.to_lowercase();
     if let Some((code, _, _)) = NAMED.iter().find(|(_, names, _)| names.contains(&lower.as_str())) {
@@ -205,27 +205,27 @@ fn parse_code(key: &str, modifiers: KeyModifiers) -> Result<KeyCode, String> {
 }
 
 /// The converted character, unless the conversion results in several.
-fn single(mut changed: impl Iterator<Item = char>, letter: char) -> char {
+fn single(mut changed: impl Iterator<Item = char>, ch: char) -> char {
     match (changed.next(), changed.next()) {
         (Some(other), None) => other,
-        _ => letter,
+        _ => ch,
     }
 }
 
 /// A key that types into a line of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Letter {
-    Typed(char),
+pub enum TypedKey {
+    Character(char),
     Backspace,
 }
 
 /// What a key types; `None` for all keys that need a binding.
-pub fn letter_of(key: &KeyEvent) -> Option<Letter> {
+pub fn typed_key(key: &KeyEvent) -> Option<TypedKey> {
     match key.code {
-        KeyCode::Char(letter) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-            Some(Letter::Typed(letter))
+        KeyCode::Char(ch) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+            Some(TypedKey::Character(ch))
         }
-        KeyCode::Backspace if key.modifiers.is_empty() => Some(Letter::Backspace),
+        KeyCode::Backspace if key.modifiers.is_empty() => Some(TypedKey::Backspace),
         _ => None,
     }
 }

@@ -29,15 +29,15 @@ fn bindable_actions_have_a_kebab_case_name_and_a_help_text() {
     for info in all() {
         let debug = format!("{:?}", info.action);
         let mut kebab = String::new();
-        for letter in debug.chars() {
-            match letter {
+        for ch in debug.chars() {
+            match ch {
                 '(' => kebab.push('-'),
                 ')' => {}
-                _ if letter.is_uppercase() && !kebab.is_empty() => {
+                _ if ch.is_uppercase() && !kebab.is_empty() => {
                     kebab.push('-');
-                    kebab.extend(letter.to_lowercase());
+                    kebab.extend(ch.to_lowercase());
                 }
-                _ => kebab.extend(letter.to_lowercase()),
+                _ => kebab.extend(ch.to_lowercase()),
             }
         }
         assert_eq!(info.name, kebab);
@@ -117,10 +117,10 @@ fn default_keys_follow_conventions() {
 fn typing_keys_are_unbound_in_text_contexts() {
     let keymap = Keymap::defaults();
     assert_eq!(keymap.lookup(Context::Main, &key("?")), None);
-    for letter in "abcxyz0129?/ ".chars() {
+    for ch in "abcxyz0129?/ ".chars() {
         for context in [Context::Main, Context::List, Context::Text, Context::Line] {
-            let event = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE);
-            assert_eq!(keymap.lookup(context, &event), None, "{letter:?} in {context:?}");
+            let event = KeyEvent::new(KeyCode::Char(ch), KeyModifiers::NONE);
+            assert_eq!(keymap.lookup(context, &event), None, "{ch:?} in {context:?}");
         }
     }
 }
@@ -128,8 +128,8 @@ fn typing_keys_are_unbound_in_text_contexts() {
 #[test]
 fn letters_start_a_prompt_beside_a_permission_request() {
     let keymap = Keymap::defaults();
-    let bound = ('a'..='z').filter(|letter| {
-        let event = KeyEvent::new(KeyCode::Char(*letter), KeyModifiers::NONE);
+    let bound = ('a'..='z').filter(|ch| {
+        let event = KeyEvent::new(KeyCode::Char(*ch), KeyModifiers::NONE);
         keymap.lookup(Context::Permission, &event).is_some()
     });
     assert_eq!(bound.collect::<String>(), "ny");

@@ -48,9 +48,9 @@ pub fn encode(key: &KeyEvent) -> Option<TerminalInput> {
         KeyCode::Backspace if modifiers.contains(KeyModifiers::CONTROL) => Some(alt(modifiers, "\x08")),
         KeyCode::Backspace => Some(alt(modifiers, "\x7f")),
         KeyCode::Esc => Some(alt(modifiers, "\x1b")),
-        KeyCode::Char(letter) if modifiers.contains(KeyModifiers::CONTROL) => {
-            let byte = match letter.to_ascii_lowercase() {
-                letter @ 'a'..='z' => u8::try_from(letter).ok()? & 0x1f,
+        KeyCode::Char(ch) if modifiers.contains(KeyModifiers::CONTROL) => {
+            let byte = match ch.to_ascii_lowercase() {
+                ch @ 'a'..='z' => u8::try_from(ch).ok()? & 0x1f,
                 ' ' | '@' | '2' => 0,
                 '[' | '3' => 0x1b,
                 '\\' | '4' => 0x1c,
@@ -62,10 +62,10 @@ pub fn encode(key: &KeyEvent) -> Option<TerminalInput> {
             };
             Some(alt(modifiers, &char::from(byte).to_string()))
         }
-        KeyCode::Char(letter) => {
+        KeyCode::Char(ch) => {
             let plain = KeyEvent { modifiers: key.modifiers - KeyModifiers::ALT, ..*key };
-            let letter = Chord::of(&plain).and_then(|chord| chord.typed()).unwrap_or(letter);
-            Some(alt(modifiers, &letter.to_string()))
+            let ch = Chord::of(&plain).and_then(|chord| chord.typed()).unwrap_or(ch);
+            Some(alt(modifiers, &ch.to_string()))
         }
         _ => None,
     }

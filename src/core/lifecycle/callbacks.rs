@@ -286,7 +286,7 @@ fn start(
     open.open_requests.insert(request_id, RequestClass::TerminalCreate(Box::new(Some(starting))));
     let within = is_bound.then_some(roots);
     let has_input = state.setup.policy.command_input;
-    let size = shell::size_of(state.screen, false, false);
+    let size = shell::size_of(state.output_room, false, false);
     cx.effects.push(Effect::Terminal(TerminalJob::Create {
         conn,
         request_id,
@@ -443,7 +443,7 @@ pub(in crate::core) fn on_terminal_started(
     }
     if let Some(session) = state.sessions.get_mut(&key) {
         let cwd = record.command().map(|command| command.cwd.clone());
-        let size = Some(shell::size_of(state.screen, false, false));
+        let size = Some(shell::size_of(state.output_room, false, false));
         let view = TerminalView { command: Some(command), cwd, size, ..TerminalView::new(true, cx.now) };
         session.terminals.insert(id.clone(), view);
         access::add(session, AccessRecord { terminal: Some(id.clone()), ..record }, cx.now);

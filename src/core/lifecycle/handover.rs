@@ -262,7 +262,7 @@ fn piece(item: &Item, max_bytes: usize) -> Option<String> {
             let text = if message.role == Role::User { place::without_context(&text) } else { text.trim() };
             let who = match message.role {
                 Role::User => "User",
-                Role::Agent | Role::Letter => "Assistant",
+                Role::Agent | Role::SubagentMessage => "Assistant",
                 // Thoughts are not part of the conversation.
                 Role::Thought => return None,
             };

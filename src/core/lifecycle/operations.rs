@@ -19,8 +19,8 @@ pub use super::prompt::remember;
 pub use super::providers::change as change_provider;
 pub use super::questions::answer;
 pub use super::shell::{
-    fit as fit_terminals, obstacle as shell_obstacle, password_obstacle, run as run_command,
-    stop as stop_command, toggle_typing, type_in,
+    fit_terminals, obstacle as shell_obstacle, password_obstacle, run as run_command, stop as stop_command,
+    toggle_typing, type_in,
 };
 pub use super::spool::{deletable, keep_history, put_back, show_history};
 pub use super::steer::steer;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::call;
 use crate::core::session::access;
 use crate::core::state::lookup;
-use crate::core::{Cx, Effect, Screen, Session, SessionPhase, State, TerminalView, TimerId, UiRequest};
+use crate::core::{Cx, Effect, OutputRoom, Session, SessionPhase, State, TerminalView, TimerId, UiRequest};
 use crate::model::{
     Access, AccessOutcome, AccessRecord, Action, AllowedBy, CommandAccess, CommandOutput, ItemId,
     LAST_OUTPUT, Mention, SessionKey, TerminalId, TerminalInput, TerminalJob, TerminalSize, mention_text,
@@ -47,7 +47,7 @@ pub fn obstacle(session: &Session) -> Option<&'static str> {
 
 /// Runs a command line. `attaches`: its output goes into the next prompt, as a mention in the draft.
 pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, cx: &mut Cx) {
-    let size = size_of(state.screen, true, false);
+    let size = size_of(state.output_room, true, false);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let known = session.terminals.values().filter_map(|view| view.number).max();
     let number = known.unwrap_or(0).max(session.shell.last_number).saturating_add(1);
@@ -61,24 +61,30 @@ pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, cx:
 }
 
 /// The size of a terminal. `is_full`: its screen is shown as a whole, by the panel.
-pub(super) fn size_of(screen: Option<Screen>, is_users: bool, is_full: bool) -> TerminalSize {
+pub(super) fn size_of(room: Option<OutputRoom>, is_users: bool, is_full: bool) -> TerminalSize {
     let min = if is_users { MIN_COLS } else { AGENT_COLS };
-    match screen {
+    match room {
         None => SIZE,
-        Some(screen) if is_full => screen.terminal,
-        Some(screen) => TerminalSize { cols: screen.output_cols.clamp(min, MAX_COLS), ..screen.terminal },
+        Some(room) if is_full => room.terminal,
+        Some(room) => TerminalSize { cols: room.cols.clamp(min, MAX_COLS), ..room.terminal },
     }
 }
 
-/// Adapts all running terminals to the size of the screen, and to how they are shown.
-pub fn fit(state: &mut State, cx: &mut Cx) {
-    let screen = state.screen;
+/// Adapts all running terminals to other room for their output.
+pub fn fit_terminals(state: &mut State, room: OutputRoom, cx: &mut Cx) {
+    state.output_room = Some(room);
+    fit(state, cx);
+}
+
+/// Adapts all running terminals to the room for their output, and to how they are shown.
+fn fit(state: &mut State, cx: &mut Cx) {
+    let room = state.output_room;
     let mut changed = Vec::new();
     for (key, session) in state.sessions.iter() {
         let running = session.terminals.iter().filter(|(_, view)| view.is_ours && view.exit.is_none());
         for (id, view) in running {
             let is_full = view.modes.is_alternate || session.typing() == Some(id);
-            let size = size_of(screen, view.number.is_some(), is_full);
+            let size = size_of(room, view.number.is_some(), is_full);
             if view.size != Some(size) {
                 changed.push((*key, id.clone(), size));
             }
@@ -164,7 +170,7 @@ pub(in crate::core) fn on_started(
                 command: Some(line),
                 cwd: Some(cwd),
                 number: Some(number),
-                size: Some(size_of(state.screen, true, false)),
+                size: Some(size_of(state.output_room, true, false)),
                 ..TerminalView::new(true, cx.now)
             };
             session.terminals.insert(id.clone(), view);

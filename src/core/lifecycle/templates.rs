@@ -55,8 +55,7 @@ pub(super) fn ask(state: &mut State, key: SessionKey, templates: Vec<UnreviewedT
         body.push(String::new());
         let file = template.file.strip_prefix(&folder).unwrap_or(&template.file);
         body.push(format!("/project:{}  {}", visible(&template.name), visible(&file.to_string_lossy())));
-        let is_blank =
-            |line: &&str| line.chars().all(|letter| letter.is_whitespace() || escape::is_blank(letter));
+        let is_blank = |line: &&str| line.chars().all(|ch| ch.is_whitespace() || escape::is_blank(ch));
         let mut lines = template.text.lines().peekable();
         while let Some(line) = lines.next() {
             let mut blank = vec![line];

@@ -94,10 +94,10 @@ impl LineInput {
 fn as_one_line(text: &str) -> String {
     let text = text.trim_matches(['\r', '\n']).replace("\r\n", " ");
     text.chars()
-        .filter_map(|letter| match letter {
+        .filter_map(|ch| match ch {
             '\n' | '\r' | '\t' => Some(' '),
-            letter if letter.is_control() => None,
-            letter => Some(letter),
+            ch if ch.is_control() => None,
+            ch => Some(ch),
         })
         .collect()
 }

@@ -7,6 +7,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use serde::Serialize;
+
 use crate::core::{Effect, OpenRequest, State};
 use crate::guard;
 use crate::model::{
@@ -14,7 +16,8 @@ use crate::model::{
 };
 
 /// A question that was asked. No two have the same id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum QuestionId {
     /// A [`Question`] of parlor.
     Parlor(u64),

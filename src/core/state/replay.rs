@@ -190,7 +190,7 @@ impl Spool {
                 self.last = last;
             }
             // Thoughts do not belong to a reply.
-            Role::Thought | Role::Letter => self.last = Last::Other,
+            Role::Thought | Role::SubagentMessage => self.last = Last::Other,
         }
     }
 }

@@ -196,7 +196,7 @@ fn cause_of(error: &RpcError) -> FaultKind {
     let text = format!("{} {data}", error.message.to_lowercase());
     let by_words = CAUSES.iter().find(|(_, words)| words.iter().any(|word| text.contains(word)));
     let by_status = || {
-        text.split(|letter: char| !letter.is_ascii_alphanumeric()).find_map(|word| match word {
+        text.split(|ch: char| !ch.is_ascii_alphanumeric()).find_map(|word| match word {
             "401" | "403" => Some(FaultKind::Key),
             "402" => Some(FaultKind::Quota),
             "429" | "500" | "502" | "503" | "504" | "529" => Some(FaultKind::Busy),

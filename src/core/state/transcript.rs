@@ -7,6 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use super::duplicate_diffs::KnownChanges;
 use crate::model::{
     AccessRecord, ContentBlock, Cost, Decider, DiffChange, DiffPosition, ExitInfo, FaultKind, FileDiff,
@@ -17,10 +19,11 @@ use crate::model::{
 
 pub use items::{Mark, Rank, Transcript};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Item {
     pub id: ItemId,
     /// Bumped on each change; a cached drawing is valid for one revision.
+    #[serde(skip)]
     pub rev: u32,
     /// The turn of the item; 0 before the first.
     pub turn: u32,
@@ -32,7 +35,8 @@ pub struct Item {
 }
 
 /// The content of an item.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ItemBody {
     Message(Message),
     Tool(Box<ToolCall>),
@@ -85,7 +89,7 @@ impl ItemBody {
 }
 
 /// A message: text and blocks in order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
     pub role: Role,
     /// The id, if the agent sends it.
@@ -94,6 +98,7 @@ pub struct Message {
     pub parts: Vec<MessagePart>,
     /// Whether more text may follow; streamed text is rendered again completely when this becomes `false`.
     pub is_open: bool,
+    #[serde(skip)]
     pub began: Instant,
     /// Duration, once closed (shown for thoughts).
     pub took: Option<Duration>,
@@ -134,7 +139,8 @@ impl Item {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MessagePart {
     /// Markdown (plain text in a user's message).
     Text(Growing<String>),
@@ -151,7 +157,7 @@ impl MessagePart {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ToolCall {
     /// Unique within its turn.
@@ -185,12 +191,14 @@ pub struct ToolCall {
     pub accesses: Vec<AccessRecord>,
     /// Whether the status is assumed by parlor: the agent left the call open when its turn ended.
     pub is_status_assumed: bool,
+    #[serde(skip)]
     pub began: Instant,
     pub took: Option<Duration>,
 }
 
 /// The outcome of a permission request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Decision {
     Chosen {
         name: String,
@@ -218,7 +226,8 @@ impl Decision {
     }
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TurnEnd {
     Stopped {
         reason: StopReason,
@@ -241,7 +250,7 @@ pub enum TurnEnd {
 }
 
 /// The duration and cost of a turn, as far as they are known.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct TurnSummary {
     pub took: Option<Duration>,
     pub cost: Option<Cost>,

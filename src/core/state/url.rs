@@ -22,7 +22,7 @@ pub fn inspect_url(url: &str) -> UrlFacts {
         facts.warnings.push("Not a web address. Only http and https links are opened.".to_owned());
         facts.can_open = false;
     }
-    if url.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\') {
+    if url.chars().any(|ch| ch.is_control() || ch.is_whitespace() || ch == '\\') {
         facts.warnings.push("The address contains deceptive characters. It is not opened.".to_owned());
         facts.can_open = false;
     }

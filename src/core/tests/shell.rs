@@ -184,9 +184,8 @@ fn a_template_may_mention_the_last_output() {
 /// The window has this size.
 fn resize(app: &mut TestCore, rows: u16, cols: u16) {
     let terminal = TerminalSize { rows, cols };
-    let (diffs, output_cols) = (DiffRoom::OneColumn, cols - 6);
-    app.state.screen = Some(Screen { diffs, output_cols, terminal, fits_plan: true, shows_steps: false });
-    app.flow(operations::fit_terminals);
+    let room = OutputRoom { cols: cols - 6, terminal };
+    app.flow(|state, cx| operations::fit_terminals(state, room, cx));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A test bench: a state, a manual clock, and readable text for both sides.
 
+mod mirror;
 mod samples;
 mod text;
 
@@ -12,6 +13,7 @@ use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::*;
 
+pub use mirror::Mirror;
 pub use samples::*;
 pub use text::digest;
 use text::effect_line;

@@ -209,8 +209,8 @@ mod tests {
                 ["main", "Main", "cafe", "café", "ub", "файл", "a b", "readme1", "m.rs", "part9mod", "zzz"]
             {
                 let mut typed = Search::default();
-                for (end, letter) in query.char_indices() {
-                    typed.change(&query[..end + letter.len_utf8()], paths);
+                for (end, ch) in query.char_indices() {
+                    typed.change(&query[..end + ch.len_utf8()], paths);
                     // Only the last answer is complete.
                     typed.advance(paths);
                 }

@@ -104,8 +104,8 @@ impl Decoder {
         }
         match *bytes {
             [0x1b] => out.push(escape()),
-            [0x1b, letter @ b' '..=b'~'] => {
-                let key = KeyEvent::new(KeyCode::Char(char::from(letter)), KeyModifiers::ALT);
+            [0x1b, ch @ b' '..=b'~'] => {
+                let key = KeyEvent::new(KeyCode::Char(char::from(ch)), KeyModifiers::ALT);
                 out.push(TtyEvent::Input(Event::Key(key)));
             }
             _ => {}
@@ -271,8 +271,8 @@ fn as_xterm(bytes: &[u8]) -> Cow<'_, [u8]> {
             let mut numbers = rest.split(|byte| *byte == b';').filter_map(number);
             let pair = numbers.next().zip(numbers.next());
             pair.map(|(modifiers, key)| {
-                let letter = char::from_u32(key).unwrap_or_default();
-                format!("{};{modifiers}u", u32::from(letter.to_ascii_lowercase()))
+                let ch = char::from_u32(key).unwrap_or_default();
+                format!("{};{modifiers}u", u32::from(ch.to_ascii_lowercase()))
             })
         }
         // The kitty protocol, report alternate keys: the parser would replace Shift with the shifted form of a letter

@@ -8,6 +8,7 @@ use ratatui::style::{Color, Modifier};
 
 use crate::ui::RowNotes;
 use crate::ui::picture::strip;
+use crate::ui::text::PICTURE_PLACEHOLDER;
 use crate::ui::text::{is_wide, link};
 
 /// Maximum number of unchanged cells that are rewritten instead of moving the cursor over them.
@@ -109,7 +110,7 @@ impl AnsiWriter {
             self.at = None;
             return;
         }
-        if is_sure(symbol) || symbol.starts_with(strip::PLACEHOLDER) {
+        if is_sure(symbol) || symbol.starts_with(PICTURE_PLACEHOLDER) {
             self.bytes.extend_from_slice(symbol.as_bytes());
             // After the last column the cursor position differs between terminals.
             self.at = (usize::from(x + width) < row.len()).then_some((x + width, y));
@@ -279,11 +280,11 @@ pub(super) fn named_index(color: Color) -> u8 {
 /// Whether all terminals agree on the width: a single character that is neither an emoji nor a combining mark.
 fn is_sure(symbol: &str) -> bool {
     let mut letters = symbol.chars();
-    let (Some(letter), None) = (letters.next(), letters.next()) else { return symbol.is_empty() };
-    if is_wide() && !letter.is_ascii() {
+    let (Some(ch), None) = (letters.next(), letters.next()) else { return symbol.is_empty() };
+    if is_wide() && !ch.is_ascii() {
         return false;
     }
-    matches!(letter,
+    matches!(ch,
         ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{370}'..='\u{52f}'
         | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '\u{2070}'..='\u{25ff}'
         | '\u{2800}'..='\u{28ff}'

@@ -64,8 +64,8 @@ impl Packer {
         let colors = color(cell.fg) << 32 | color(cell.bg);
         let style = u64::from(cell.modifier.bits()) << 32;
         let bytes = cell.symbol().as_bytes();
-        if let ([letter], CellDiffOption::None) = (bytes, cell.diff_option) {
-            return Packed { symbol: u64::from(*letter), colors, rest: 1 << 56 | style };
+        if let ([ch], CellDiffOption::None) = (bytes, cell.diff_option) {
+            return Packed { symbol: u64::from(*ch), colors, rest: 1 << 56 | style };
         }
         if cell.diff_option == CellDiffOption::Skip {
             return Packed::COVERED;

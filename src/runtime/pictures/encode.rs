@@ -16,8 +16,8 @@ use ratatui_image::protocol::kitty::Kitty;
 use ratatui_image::protocol::sixel::Sixel;
 
 use crate::host::picture::Picture;
-use crate::ui::picture::strip::PLACEHOLDER;
 use crate::ui::picture::{Drawn, Facts, Grid, MAX_COLS, MAX_ROWS, PictureRows, row_of_cells};
+use crate::ui::text::PICTURE_PLACEHOLDER;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::{ColorSupport, nearest_ansi, reduce};
@@ -214,7 +214,7 @@ fn cells_of(protocol: &Protocol, size: Size) -> Buffer {
 fn transmission(kitty: Kitty, size: Size) -> Result<String, String> {
     let buf = cells_of(&Protocol::Kitty(kitty), size);
     let first = buf.content.first().map(ratatui::buffer::Cell::symbol).unwrap_or_default();
-    let (text, _) = first.split_once(PLACEHOLDER).ok_or("not shown: encoding failed")?;
+    let (text, _) = first.split_once(PICTURE_PLACEHOLDER).ok_or("not shown: encoding failed")?;
     let cells = format!("U=1,c={},r={},", size.width, size.height);
     Ok(text.replacen("U=1,", &cells, 1))
 }
@@ -225,7 +225,7 @@ fn placeholders(number: u32, row: u16, cols: u16) -> Line<'static> {
     let mark = |position: u16| counting_marks().get(usize::from(position)).copied();
     let mut text = String::new();
     for col in 0..cols {
-        text.push(PLACEHOLDER);
+        text.push(PICTURE_PLACEHOLDER);
         text.extend(mark(row).into_iter().chain(mark(col)));
     }
     Mark::NO_LINE.row(Line::from(Span::styled(text, Style::new().fg(Color::from_u32(number)))))
@@ -240,7 +240,7 @@ fn counting_marks() -> &'static [char] {
             return Vec::new();
         };
         let buf = cells_of(&Protocol::Kitty(kitty), size);
-        let mark = |symbol: &str| symbol.split_once(PLACEHOLDER)?.1.chars().next();
+        let mark = |symbol: &str| symbol.split_once(PICTURE_PLACEHOLDER)?.1.chars().next();
         buf.content.iter().filter_map(|cell| mark(cell.symbol())).collect()
     })
 }

@@ -4,7 +4,8 @@ use base64::Engine as _;
 use image::{DynamicImage, Rgba, RgbaImage};
 
 use super::*;
-use crate::ui::picture::{Grid, MAX_ROWS, PictureRows, strip};
+use crate::ui::picture::{Grid, MAX_ROWS, PictureRows};
+use crate::ui::text::PICTURE_PLACEHOLDER;
 use crate::ui::theme::ColorSupport;
 
 const BLOCKS: Grid = Grid { cell: (1, 2), max_pixels: u32::MAX };
@@ -88,7 +89,7 @@ fn kitty_gets_the_picture_once_and_a_placeholder_per_cell() {
     assert_eq!(encoded.drawn.saved_as, Some(1_193_046));
     let rows = rows(&encoded);
     assert_eq!((rows.len(), rows[3].width()), (4, 10));
-    let cells: Vec<&str> = rows[3].spans[0].content.split_inclusive(strip::PLACEHOLDER).collect();
+    let cells: Vec<&str> = rows[3].spans[0].content.split_inclusive(PICTURE_PLACEHOLDER).collect();
     assert_eq!(cells.len(), 11);
     // Rows and columns are encoded as diacritics, of which these are the first four.
     assert!(rows[3].spans[0].content.starts_with("\u{10eeee}\u{0310}\u{0305}\u{10eeee}\u{0310}\u{030d}"));

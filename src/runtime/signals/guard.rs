@@ -40,7 +40,7 @@ pub fn until_continued(stop: impl FnOnce(), within: Duration) {
 pub struct Ending {
     pub signal: Signal,
     /// Receives whether the loop ends parlor because of it.
-    pub heard: oneshot::Sender<bool>,
+    pub reply: oneshot::Sender<bool>,
 }
 
 /// Starts the thread. Fails if the system refuses.
@@ -89,9 +89,9 @@ async fn guard(
             os::Signal::Interrupt => Signal::Interrupt,
             _ => Signal::Terminate,
         };
-        let (heard, answer) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
         // There is room: the loop has received the previous signal, or has ended.
-        let _ = endings.try_send(Ending { signal, heard });
+        let _ = endings.try_send(Ending { signal, reply });
         let ends = tokio::select! {
             biased;
             ends = answer => ends,
@@ -156,21 +156,21 @@ mod tests {
 
     #[test]
     fn a_blocked_loop_is_ended() {
-        let unheard = RefCell::new(Vec::new());
-        let busy = |ending| unheard.borrow_mut().push(ending);
+        let unanswered = RefCell::new(Vec::new());
+        let busy = |ending| unanswered.borrow_mut().push(ending);
         assert_eq!(guarded(&[TERM], busy), (Some(TERM), vec![HEARD_WITHIN]));
         assert_eq!(guarded(&[INTERRUPT], busy), (Some(INTERRUPT), vec![HEARD_WITHIN]));
     }
 
     #[test]
     fn a_responding_loop_has_limited_time_to_end() {
-        let ends = |ending: Ending| ending.heard.send(true).unwrap();
+        let ends = |ending: Ending| ending.reply.send(true).unwrap();
         assert_eq!(guarded(&[TERM], ends), (Some(TERM), vec![ENDED_WITHIN]));
     }
 
     #[test]
     fn an_interrupt_for_another_program_ends_nothing() {
-        let ignores = |ending: Ending| ending.heard.send(ending.signal != Signal::Interrupt).unwrap();
+        let ignores = |ending: Ending| ending.reply.send(ending.signal != Signal::Interrupt).unwrap();
         assert_eq!(guarded(&[INTERRUPT, INTERRUPT], ignores), (None, vec![]));
         assert_eq!(guarded(&[INTERRUPT, TERM], ignores), (Some(TERM), vec![ENDED_WITHIN]));
     }

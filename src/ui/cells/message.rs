@@ -30,12 +30,12 @@ const PROMPT_PIECE_BYTES: usize = 8 * 1024;
 pub(super) fn lay_out(layout: &mut Layout, item: &Item, message: &Message, context: &mut Context<'_>) {
     layout.is_live = false;
     // Messages of subagents stand below their item, as their calls do.
-    let is_of_child = message.role == Speaker::Letter && context.session.parent.is_none();
+    let is_of_child = message.role == Speaker::SubagentMessage && context.session.parent.is_none();
     layout.indent = if is_of_child { 2 } else { 0 };
     match message.role {
         Speaker::User => lay_out_user(layout, item, message, context),
         Speaker::Agent => lay_out_parts(layout, message, 0, 0),
-        Speaker::Thought | Speaker::Letter => lay_out_thought(layout, item, message, context),
+        Speaker::Thought | Speaker::SubagentMessage => lay_out_thought(layout, item, message, context),
     }
 }
 
@@ -243,10 +243,10 @@ pub(super) fn thought_head(
     cols: u16,
 ) -> Line<'static> {
     let dim = render.theme.style(Role::TextDim);
-    if !matches!(message.role, Speaker::Thought | Speaker::Letter) {
+    if !matches!(message.role, Speaker::Thought | Speaker::SubagentMessage) {
         return Line::default();
     }
-    let what = if message.role == Speaker::Letter { "subagent message" } else { "thought" };
+    let what = if message.role == Speaker::SubagentMessage { "subagent message" } else { "thought" };
     if message.is_open && message.role == Speaker::Thought {
         let time = render.now.saturating_duration_since(message.began);
         let mark = Mark::APART.span(render.spinner(), render.theme.style(Role::Running));

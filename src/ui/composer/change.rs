@@ -165,8 +165,8 @@ mod tests {
     use crate::model::Action;
 
     fn typed(composer: &mut Composer, text: &str) {
-        for letter in text.chars() {
-            composer.on_key(&KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+        for ch in text.chars() {
+            composer.on_key(&KeyEvent::new(KeyCode::Char(ch), KeyModifiers::NONE));
         }
     }
 

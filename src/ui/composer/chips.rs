@@ -324,8 +324,8 @@ mod tests {
         let mut composer = at(&format!("{CHIP} {IMAGE}|"));
         composer.set_vim(true);
         let keys = |composer: &mut Composer, keys: &str| {
-            for letter in keys.chars() {
-                let code = if letter == '^' { KeyCode::Esc } else { KeyCode::Char(letter) };
+            for ch in keys.chars() {
+                let code = if ch == '^' { KeyCode::Esc } else { KeyCode::Char(ch) };
                 composer.vim_key(&KeyEvent::new(code, KeyModifiers::NONE));
             }
             seen(composer)

@@ -169,7 +169,7 @@ fn focus_chip(ctx: &FrameContext, focus: Context, width: u16) -> Option<Label> {
         Context::Browse => ("transcript", Context::Browse, Action::Browse, "to return"),
         Context::Terminal => ("terminal", Context::Terminal, Action::TypeIntoTerminal, "to return"),
         Context::Search => ("search", Context::Search, Action::Escape, "to close"),
-        _ if !ctx.app.layers.is_empty() => ("dialog", Context::Text, Action::Escape, "to close"),
+        _ if ctx.keys.has_dialog => ("dialog", Context::Text, Action::Escape, "to close"),
         Context::Form => ("form", Context::Form, Action::Escape, "to cancel"),
         _ => ("request", Context::Main, Action::AnswerRequest, "to return"),
     };

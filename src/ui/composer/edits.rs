@@ -123,13 +123,13 @@ mod tests {
 
     use super::*;
 
-    fn type_letter(composer: &mut Composer, letter: char) {
-        composer.on_key(&KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+    fn type_character(composer: &mut Composer, ch: char) {
+        composer.on_key(&KeyEvent::new(KeyCode::Char(ch), KeyModifiers::NONE));
     }
 
     fn typed(text: &str) -> Composer {
         let mut composer = Composer::default();
-        text.chars().for_each(|letter| type_letter(&mut composer, letter));
+        text.chars().for_each(|ch| type_character(&mut composer, ch));
         composer
     }
 
@@ -148,12 +148,12 @@ mod tests {
         let mut composer = Composer::default();
         composer.set_text("one\ntwo\n\nthree");
         composer.act(Action::DraftStart, false);
-        type_letter(&mut composer, 'a');
+        type_character(&mut composer, 'a');
         composer.act(Action::ParagraphDown, false);
         composer.act(Action::LineStart, false);
-        type_letter(&mut composer, 'b');
+        type_character(&mut composer, 'b');
         composer.act(Action::DraftEnd, false);
-        type_letter(&mut composer, 'c');
+        type_character(&mut composer, 'c');
         assert_eq!(composer.text(), "aone\ntwo\n\nbthreec");
     }
 

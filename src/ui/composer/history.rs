@@ -76,12 +76,12 @@ impl History {
         self.at = at;
         self.redo.clear();
         let mut letters = step.inserted.chars();
-        let letter = letters.next().filter(|_| letters.next().is_none() && step.removed.is_empty());
-        let is_typing = std::mem::replace(&mut self.is_typing, letter.is_some());
+        let ch = letters.next().filter(|_| letters.next().is_none() && step.removed.is_empty());
+        let is_typing = std::mem::replace(&mut self.is_typing, ch.is_some());
         match self.undo.last_mut() {
             Some(last)
                 if is_typing
-                    && letter.is_some_and(|letter| !starts_word(&last.inserted, letter))
+                    && ch.is_some_and(|ch| !starts_word(&last.inserted, ch))
                     && last.start + last.inserted.len() == step.start =>
             {
                 last.inserted.push_str(&step.inserted);
@@ -124,8 +124,8 @@ impl History {
 }
 
 /// Whether a letter typed after a text starts a new word.
-fn starts_word(before: &str, letter: char) -> bool {
-    !letter.is_whitespace() && before.ends_with(char::is_whitespace)
+fn starts_word(before: &str, ch: char) -> bool {
+    !ch.is_whitespace() && before.ends_with(char::is_whitespace)
 }
 
 /// The smallest ranges in which two texts differ; `None` if they are equal.
@@ -147,8 +147,8 @@ mod tests {
     use super::*;
 
     fn typed(history: &mut History, text: &str) {
-        for letter in text.chars() {
-            let now = format!("{}{letter}", history.text);
+        for ch in text.chars() {
+            let now = format!("{}{ch}", history.text);
             history.record(&now, now.len());
         }
     }

@@ -90,7 +90,7 @@ impl Composer {
         let rest = text.slice(text.at..text.text.len());
         let Some(start) = rest.find(char::is_alphanumeric).map(|start| text.at + start) else { return false };
         let word = text.slice(start..text.text.len());
-        let word = word.get(..word.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(word.len()));
+        let word = word.get(..word.find(|ch: char| !ch.is_alphanumeric()).unwrap_or(word.len()));
         let word = word.unwrap_or_default();
         let changed = match action {
             Action::UppercaseWord => word.to_uppercase(),

@@ -432,12 +432,12 @@ fn open_line(text: &mut Text, is_below: bool) {
 /// of the line.
 fn type_over(typed: &str, text: &mut Text) -> Option<String> {
     let mut replaced = None;
-    for letter in typed.chars() {
+    for ch in typed.chars() {
         let at = text.at;
-        let end = if text.is_line_end(at) || letter == '\n' { at } else { text.after(at) };
+        let end = if text.is_line_end(at) || ch == '\n' { at } else { text.after(at) };
         replaced = (end > at).then(|| text.slice(at..end).to_owned());
-        text.replace(at..end, letter.encode_utf8(&mut [0; 4]));
-        text.at += letter.len_utf8();
+        text.replace(at..end, ch.encode_utf8(&mut [0; 4]));
+        text.at += ch.len_utf8();
     }
     replaced
 }

@@ -209,7 +209,7 @@ fn vim_key(key: &KeyEvent, vim: &Vim) -> Option<char> {
         KeyCode::Char('h') if is_control => return Some('\u{8}'),
         _ => {}
     }
-    let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|letter| !letter.is_control());
+    let typed = Chord::of(key).and_then(|chord| chord.typed()).filter(|ch| !ch.is_control());
     if typed.is_some() || vim.mode() == Mode::Replace {
         return typed;
     }
@@ -242,8 +242,8 @@ mod tests {
 
     /// Types characters: as vim keys, or as text in insert mode. `^[` is Escape.
     fn keys(composer: &mut Composer, keys: &str) {
-        for letter in keys.chars() {
-            let code = if letter == ESCAPE { KeyCode::Esc } else { KeyCode::Char(letter) };
+        for ch in keys.chars() {
+            let code = if ch == ESCAPE { KeyCode::Esc } else { KeyCode::Char(ch) };
             let key = KeyEvent::new(code, KeyModifiers::NONE);
             if composer.vim_key(&key).is_none() {
                 composer.on_key(&key);

@@ -106,9 +106,8 @@ fn replace(app: &mut App, key: SessionKey, range: Range<usize>, labels: &str, cx
     let Some(session) = app.state.sessions.get(&key) else { return };
     let mut draft = session.draft.clone();
     let is_blank = |text: Option<&str>, is_before: bool| {
-        let letter =
-            text.and_then(|text| if is_before { text.chars().next_back() } else { text.chars().next() });
-        letter.map_or(is_before, char::is_whitespace)
+        let ch = text.and_then(|text| if is_before { text.chars().next_back() } else { text.chars().next() });
+        ch.map_or(is_before, char::is_whitespace)
     };
     let space = |is_blank: bool| if is_blank { "" } else { " " };
     let before = space(is_blank(draft.get(..range.start), true));

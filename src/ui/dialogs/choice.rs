@@ -61,7 +61,7 @@ impl Layer for QuestionDialog {
                 };
                 // It closes once the question is answered.
                 if let Some(position) = chosen {
-                    super::answer(app, self.id, UserAnswer::Option(position), cx);
+                    super::notice::answer(&mut app.state, self.id, UserAnswer::Option(position), cx);
                 }
                 return Flow::Stay;
             }

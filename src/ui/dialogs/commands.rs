@@ -4,9 +4,10 @@
 
 use super::notice::{notify, notify_obstacle};
 use crate::core::lifecycle::operations;
-use crate::core::{Cx, DiffLayout, DiffRoom, Effect, MouseOwner, State, ViewCommand};
+use crate::core::{Cx, Effect, MouseOwner, State, ViewCommand};
 use crate::model::{Action, ConfigKind, ConfigOption, ConfigValue};
 use crate::ui::App;
+use crate::ui::screen::{DiffLayout, DiffRoom};
 
 use super::changes::ChangesDialog;
 use super::connection::ConnectionPage;
@@ -91,18 +92,18 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::TogglePlan => {
             let Some(session) = app.state.sessions.get(&key) else { return };
             let shows_steps =
-                app.state.screen.map_or(!app.shown().is_plan_folded(session), |screen| screen.shows_steps);
-            if app.state.screen.is_some_and(|screen| !screen.fits_plan) {
+                app.screen.map_or(!app.shown().is_plan_folded(session), |screen| screen.shows_steps);
+            if app.screen.is_some_and(|screen| !screen.fits_plan) {
                 notify(&mut app.state, "The plan needs more rows. Enlarge the window.", cx);
                 return;
             }
             app.shown_mut().plan_fold = Some(shows_steps);
-            if let Some(screen) = &mut app.state.screen {
+            if let Some(screen) = &mut app.screen {
                 screen.shows_steps = !shows_steps;
             }
         }
         Action::ToggleDiffLayout => {
-            let room = app.state.screen.map_or(DiffRoom::Narrow, |screen| screen.diffs);
+            let room = app.screen.map_or(DiffRoom::Narrow, |screen| screen.diffs);
             let is_side_by_side = match app.diff_layout {
                 DiffLayout::Auto => room == DiffRoom::Wide,
                 chosen => chosen == DiffLayout::SideBySide,

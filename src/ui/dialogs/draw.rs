@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::core::OpenRequestKind;
 use crate::model::ElicitationMode;
+use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::view_state::{DialogId, ViewState};
@@ -20,13 +21,19 @@ const ANCHOR_COLS: u16 = 60;
 const ANCHOR_ROWS: u16 = 11;
 
 /// Draws the top dialog, if there is one, and returns the cursor position in it.
-pub fn draw(ctx: &FrameContext, view: &mut ViewState, area: Rect, buf: &mut Canvas) -> Option<Position> {
-    if let Some((session, request, _)) = rejected(ctx) {
+pub fn draw(
+    app: &App,
+    ctx: &FrameContext,
+    view: &mut ViewState,
+    area: Rect,
+    buf: &mut Canvas,
+) -> Option<Position> {
+    if let Some((session, request, reason)) = rejected(app) {
         view.show_dialog(DialogId::Ask(request.request_id));
-        return permission::draw(&ctx.of(session), request, view, area, buf);
+        return permission::draw(&ctx.of(session), request, Some(reason), view, area, buf);
     }
-    if let Some(layer) = ctx.app.layers.last() {
-        view.show_dialog(DialogId::Layer(ctx.app.layers.len(), text::one_line(&layer.title(ctx.state))));
+    if let Some(layer) = app.layers.last() {
+        view.show_dialog(DialogId::Layer(app.layers.len(), text::one_line(&layer.title(ctx.state))));
         return layer.draw(ctx, view, area, buf);
     }
     let Some(request) = ctx.session.requests.front() else {
@@ -40,7 +47,7 @@ pub fn draw(ctx: &FrameContext, view: &mut ViewState, area: Rect, buf: &mut Canv
         let about = [Some(request.message.as_str()), description.as_deref()];
         return form::draw(ctx, title.as_deref(), &about, fields, view, area, buf);
     }
-    permission::draw(ctx, request, view, area, buf)
+    permission::draw(ctx, request, None, view, area, buf)
 }
 
 /// A request of the agent at the bottom of the transcript.
@@ -52,18 +59,19 @@ pub struct AnchoredRequest<'s> {
 impl<'s> AnchoredRequest<'s> {
     /// Prepares the request that is shown, unless it needs the whole screen or a dialog is open. `pane` is the area of
     /// the transcript.
-    pub fn new(ctx: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
-        let is_rejected = rejected(ctx).is_some_and(|(session, _, _)| session.key == ctx.session.key);
-        let dialogs = ctx.app.layers.len() - usize::from(is_rejected);
+    pub fn new(app: &'s App, ctx: &'s FrameContext, view: &mut ViewState, pane: Rect) -> Option<Self> {
+        let rejected = rejected(app).filter(|(session, _, _)| session.key == ctx.session.key);
+        let dialogs = app.layers.len() - usize::from(rejected.is_some());
         let request = ctx.session.requests.front().filter(|_| dialogs == 0)?;
-        if super::is_full_screen(ctx.app) || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
+        if ctx.keys.is_full_screen || pane.width < ANCHOR_COLS || pane.height < ANCHOR_ROWS {
             return None;
         }
         view.show_dialog(DialogId::Ask(request.request_id));
+        let reason = rejected.map(|(_, _, reason)| reason);
         // Its right edge is that of the transcript's text.
         let position =
             DialogPosition::anchored(Rect { width: pane.width.min(transcript::FULL_COLS), ..pane });
-        Some(Self { frame: permission::frame(ctx, request, view, position)?, position })
+        Some(Self { frame: permission::frame(ctx, request, reason, view, position)?, position })
     }
 
     pub fn rows(&self) -> u16 {

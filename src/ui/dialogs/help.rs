@@ -105,10 +105,7 @@ fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16) -> Dialog
 }
 
 fn opener(ctx: &FrameContext) -> Option<Context> {
-    match ctx.app.layers.below() {
-        Some(layer) => Some(layer.context()),
-        None => ctx.app.user.is_browsing.then_some(Context::Browse),
-    }
+    ctx.keys.below.or_else(|| ctx.keys.is_browsing.then_some(Context::Browse))
 }
 
 /// The keys that match the filter, those of the view or dialog below the help first. Without a filter, those of other lists and

@@ -44,6 +44,10 @@ impl Layer for InboxDialog {
         Context::Permission
     }
 
+    fn request<'a>(&self, state: &'a State) -> Option<Option<(SessionKey, &'a OpenRequest)>> {
+        Some(self.answerable(state))
+    }
+
     /// Returns from the expanded request to the list.
     fn leave_part(&mut self) -> bool {
         std::mem::take(&mut self.is_whole)
@@ -66,7 +70,7 @@ impl Layer for InboxDialog {
                 return Flow::Close;
             }
             Action::FullScreen | Action::Right | Action::ToggleChoice | Action::Choose(_) => {
-                self.is_whole = self.request(&app.state).is_some();
+                self.is_whole = self.answerable(&app.state).is_some();
                 return Flow::Stay;
             }
             Action::Up | Action::PreviousField => moved(self.position, -1, count),
@@ -101,7 +105,7 @@ impl Layer for InboxDialog {
 
 impl InboxDialog {
     /// The request that is selected, if it can be answered here.
-    pub fn request<'a>(&self, state: &'a State) -> Option<(SessionKey, &'a OpenRequest)> {
+    pub fn answerable<'a>(&self, state: &'a State) -> Option<(SessionKey, &'a OpenRequest)> {
         let (key, what) = self.marked.as_ref()?;
         let WaitingFor::Ask(id) = what else { return None };
         let (_, open) = state.open_request(*id)?;

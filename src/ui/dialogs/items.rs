@@ -8,22 +8,21 @@ use crate::model::{
 };
 use crate::ui::App;
 use crate::ui::session_view::SessionView;
-use crate::ui::session_view::fold::{fold_of, is_long_prompt};
+use crate::ui::session_view::fold::{can_fold, fold_of, is_long_prompt};
 
 use super::inspect::InspectPage;
+use super::obstacle::NOTHING_TO_FOLD;
 use super::{open, tab_dialogs};
 
 /// Maximum number of places that are offered.
 const MAX_LOCATIONS: usize = 9;
-
-pub(super) const NOTHING_TO_FOLD: &str = "Nothing to expand.";
 
 /// Whether an item is shown completely: the user's choice, otherwise the folding rules.
 pub fn is_item_open(item: &Item, view: &SessionView, session: &Session, shows_thoughts: bool) -> bool {
     view.item(item.id).is_open.unwrap_or_else(|| match &item.body {
         ItemBody::Message(message) => match message.role {
             Role::Thought => shows_thoughts,
-            Role::Letter => false,
+            Role::SubagentMessage => false,
             Role::User => !is_long_prompt(message),
             Role::Agent => true,
         },
@@ -274,18 +273,4 @@ pub(super) fn toggle_thoughts(app: &mut App) {
 /// The item that one key folds: the selected one, otherwise the last one that can be folded.
 pub(super) fn foldable_item(app: &App) -> Option<&Item> {
     marked_or_last(app, |item| can_fold(&item.body))
-}
-
-pub fn can_fold(body: &ItemBody) -> bool {
-    match body {
-        ItemBody::Message(message) => {
-            matches!(message.role, Role::Thought | Role::Letter) || is_long_prompt(message)
-        }
-        ItemBody::Tool(_)
-        | ItemBody::Compaction { .. }
-        | ItemBody::Raw { .. }
-        | ItemBody::Subagent { .. }
-        | ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. } => true,
-        ItemBody::TurnEnd(_) | ItemBody::Notice { .. } | ItemBody::Answered { .. } => false,
-    }
 }

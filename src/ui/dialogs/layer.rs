@@ -6,8 +6,8 @@ use std::fmt::Debug;
 use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
-use crate::core::{Cx, LineInput, State};
-use crate::model::{Action, LineEdit};
+use crate::core::{Cx, LineInput, OpenRequest, State};
+use crate::model::{Action, LineEdit, SessionKey};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
@@ -55,6 +55,12 @@ pub trait Layer: Any + Debug {
 
     /// The id of its question, if parlor opened it and not the user; [`crate::guard`] then decides which keys answer it.
     fn unasked_question(&self, _state: &State) -> Option<u64> {
+        None
+    }
+
+    /// The request of an agent that it lets the user answer, with its session; the outer `None`: it has nothing to do with
+    /// requests.
+    fn request<'a>(&self, _state: &'a State) -> Option<Option<(SessionKey, &'a OpenRequest)>> {
         None
     }
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::core::lifecycle::operations;
 use crate::core::state::FlashEnd;
-use crate::core::{Cx, Effect, State, TimerId};
+use crate::core::{Cx, Effect, QuestionId, State, TimerId, UserAnswer};
 use crate::model::Action;
 
 /// Time for which a message is shown in the status line.
@@ -13,6 +14,13 @@ const FLASH: Duration = Duration::from_secs(4);
 pub fn notify(state: &mut State, text: impl Into<String>, cx: &mut Cx) {
     state.set_flash(text.into(), FlashEnd::Time);
     cx.effects.push(Effect::Timer(TimerId::Flash, FLASH));
+}
+
+/// Answers a question, or shows why this is not possible.
+pub(super) fn answer(state: &mut State, id: QuestionId, answer: UserAnswer, cx: &mut Cx) {
+    if let Err(why) = operations::answer(state, id, answer, cx) {
+        notify(state, why, cx);
+    }
 }
 
 /// Shows why an action is not available, until it is.

@@ -7,7 +7,9 @@ use crate::core::state::tab;
 use crate::core::{ConnPhase, Item, Session, SessionPhase, State, Turn};
 use crate::model::{Action, AgentInfo, attachment_labels};
 
-use super::items;
+use crate::ui::session_view::fold::can_fold;
+
+pub(super) const NOTHING_TO_FOLD: &str = "Nothing to expand.";
 
 /// Why the action is not available, in one sentence; `None` if it is. What the agent does not advertise is not offered.
 pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
@@ -90,8 +92,8 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         }
         Action::TogglePlan => unless(!session.plans.is_empty(), "No plan."),
         Action::ToggleFold => {
-            let can_fold = |item: &Item| !item.is_hidden() && items::can_fold(&item.body);
-            unless(session.transcript.items().iter().any(can_fold), items::NOTHING_TO_FOLD)
+            let is_foldable = |item: &Item| !item.is_hidden() && can_fold(&item.body);
+            unless(session.transcript.items().iter().any(is_foldable), NOTHING_TO_FOLD)
         }
         Action::OpenCopy
         | Action::CopyItem

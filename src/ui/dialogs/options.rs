@@ -81,9 +81,8 @@ fn says(name: &str, kind: PermissionKind) -> bool {
     let says_again = lower.contains("ask again") || lower.contains("stop asking");
     let lower =
         lower.replace("dont ask again", "").replace("do not ask again", "").replace("stop asking", "");
-    let has = |names: &[&str]| {
-        lower.split(|letter: char| !letter.is_alphanumeric()).any(|word| names.contains(&word))
-    };
+    let has =
+        |names: &[&str]| lower.split(|ch: char| !ch.is_alphanumeric()).any(|word| names.contains(&word));
     let (allows, rejects, always) = (has(&ALLOWS), has(&REJECTS), says_again || has(&ALWAYS));
     match kind {
         PermissionKind::AllowOnce => allows && !rejects && !always,

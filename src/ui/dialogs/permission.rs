@@ -26,10 +26,10 @@ use crate::model::{
     Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, SessionKey, ToolContent,
     ToolKind, byte_size, command_in_title,
 };
+use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::unlisted_input::{named_paths, named_text};
 use crate::ui::cells::{ToolBody, counts_line, diffs_of, is_in_command};
-use crate::ui::dialogs;
 use crate::ui::diff::{Diff, FileStatus};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::render_context::RenderContext;
@@ -54,6 +54,7 @@ const LOW_ROWS: u16 = 13;
 pub(super) fn draw(
     ctx: &FrameContext,
     open: &OpenRequest,
+    reason: Option<&LineDialog>,
     view: &mut ViewState,
     area: Rect,
     buf: &mut Canvas,
@@ -64,14 +65,15 @@ pub(super) fn draw(
         OpenRequestKind::Elicitation(_) => false,
     };
     let size = if has_diff { Size::Large } else { Size::Small };
-    let position = DialogPosition::new(area, size, dialogs::is_full_screen(ctx.app));
-    frame(ctx, open, view, position)?.draw(ctx, position, view, buf)
+    let position = DialogPosition::new(area, size, ctx.keys.is_full_screen);
+    frame(ctx, open, reason, view, position)?.draw(ctx, position, view, buf)
 }
 
-/// The contents of the dialog of a request; `None` for a form.
+/// The contents of the dialog of a request, and the input of the reason if it is being rejected; `None` for a form.
 pub(super) fn frame<'s>(
     ctx: &'s FrameContext,
     open: &OpenRequest,
+    reason: Option<&'s LineDialog>,
     view: &mut ViewState,
     position: DialogPosition,
 ) -> Option<DialogFrame<'s>> {
@@ -85,7 +87,7 @@ pub(super) fn frame<'s>(
             ElicitationMode::Url { url, .. } => url_frame(ctx, &elicitation.message, url, position),
         },
     };
-    if let Some((_, _, dialog)) = rejected(ctx) {
+    if let Some(dialog) = reason {
         let reason = line_dialog::frame(ctx, dialog, position.cols());
         let input = reason.head.len();
         sheet.foot = reason.head.into_iter().chain(reason.foot).collect();
@@ -118,7 +120,7 @@ fn permission_frame<'s>(
     let tool = tool_of(ctx, item);
     let diffs = tool.and_then(diffs_of).unwrap_or_default();
     let counts = counts_of(&diffs);
-    let is_full = dialogs::is_full_screen(ctx.app);
+    let is_full = ctx.keys.is_full_screen;
     let cols = position.cols();
     let kind = tool.map_or(ToolKind::Other, |tool| tool.kind);
     let protected = tool.map(|tool| protected_files(ctx.state, ctx.session, tool)).unwrap_or_default();
@@ -134,7 +136,7 @@ fn permission_frame<'s>(
     if let Some(first) = right.spans.first_mut() {
         first.content = first.content.trim_start().to_owned().into();
     }
-    if ctx.app.request_view.has_changed {
+    if ctx.request_view.has_changed {
         let text = format!("{} The request has changed; review it again.", ctx.render.glyphs.warn);
         sheet.head.extend(wrapped(ctx, Role::Warning, &text, cols));
     }
@@ -177,7 +179,7 @@ fn permission_frame<'s>(
         sheet.head.extend(few(wrapped(ctx, Role::TextDim, &short(note), cols), is_low));
     }
 
-    let selected = ctx.app.request_view.selected;
+    let selected = ctx.request_view.selected;
     (sheet.foot, sheet.pinned) = options::rows(ctx, request, Some(selected), cols);
     if let Some(left) = time_left(ctx) {
         sheet.foot.extend(wrapped(ctx, Role::TextDim, &left, cols));
@@ -190,7 +192,7 @@ fn permission_frame<'s>(
     sheet.set_hints([
         ctx.hint(Context::Permission, Action::Accept, "answer"),
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
-        ctx.hint(Context::Main, Action::AnswerRequest, "prompt").filter(|_| ctx.app.layers.is_empty()),
+        ctx.hint(Context::Main, Action::AnswerRequest, "prompt").filter(|_| !ctx.keys.has_dialog),
         ctx.hint(Context::Permission, Action::RejectWithReason, "reject with a reason"),
         ctx.hint(Context::Permission, Action::FullScreen, full),
         ctx.hint(Context::Permission, Action::ToggleDiffLayout, ctx.other_layout(cols, &diffs))
@@ -214,10 +216,10 @@ fn with_body<'s>(ctx: &'s FrameContext, mut sheet: DialogFrame<'s>, view: &ViewS
 }
 
 /// The request that is being rejected with a reason, its session, and the input of the reason.
-pub(super) fn rejected<'s>(ctx: &FrameContext<'s>) -> Option<(&'s Session, &'s OpenRequest, &'s LineDialog)> {
-    let dialog = ctx.app.layers.top::<LineDialog>()?;
+pub fn rejected(app: &App) -> Option<(&Session, &OpenRequest, &LineDialog)> {
+    let dialog = app.layers.top::<LineDialog>()?;
     let (session, request_id) = dialog.rejected()?;
-    let session = ctx.state.sessions.get(&session)?;
+    let session = app.state.sessions.get(&session)?;
     let request = session.requests.iter().find(|open| open.request_id == request_id)?;
     Some((session, request, dialog))
 }
@@ -231,10 +233,9 @@ pub(super) fn tab_of(ctx: &FrameContext, key: SessionKey) -> String {
 /// `1 of 3` if more requests are open; in the inbox after the tab.
 pub(super) fn place_in_queue(ctx: &FrameContext) -> String {
     let requests = &ctx.session.requests;
-    let shown = rejected(ctx).map(|(_, open, _)| open.request_id).or(ctx.app.request_view.request_id);
-    let position = requests.iter().position(|open| Some(open.request_id) == shown).unwrap_or(0);
+    let position = requests.iter().position(|open| Some(open.request_id) == ctx.keys.request).unwrap_or(0);
     let place = (requests.len() > 1).then(|| format!("{} of {}", position + 1, requests.len()));
-    let is_in_inbox = dialogs::is_in_inbox(ctx.app);
+    let is_in_inbox = ctx.keys.is_in_inbox;
     let tab = is_in_inbox.then(|| tab_of(ctx, ctx.session.key));
     tab.into_iter().chain(place).collect::<Vec<_>>().join(", ")
 }
@@ -298,8 +299,7 @@ fn body_key(
 
 /// The remaining time before the agent's timeout, if it has one.
 fn time_left(ctx: &FrameContext) -> Option<String> {
-    let shown = ctx.app.request_view.request_id;
-    let request = ctx.session.requests.iter().find(|open| Some(open.request_id) == shown)?;
+    let request = ctx.session.requests.iter().find(|open| Some(open.request_id) == ctx.keys.request)?;
     let limit = ctx.state.conns.get(&request.conn)?.capabilities().permission_limit_secs?;
     let waited = ctx.render.now.saturating_duration_since(request.since).as_secs();
     if ctx.state.conns.get(&request.conn)?.capabilities().deaf_in_turn {
@@ -356,7 +356,7 @@ fn access_frame<'s>(
     let key = body_key(ctx, open, None, cols);
     view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.render, cols));
     for (index, label) in request.labels().iter().enumerate() {
-        let is_selected = index == ctx.app.request_view.selected;
+        let is_selected = index == ctx.request_view.selected;
         let begin = sheet.foot.len();
         sheet.foot.extend(choice(ctx, index, label, is_selected, cols));
         // The answer that rejects comes last.
@@ -402,7 +402,7 @@ fn url_frame<'s>(
         ));
     }
     for (index, label) in URL_OPTIONS.iter().enumerate() {
-        let is_selected = index == ctx.app.request_view.selected;
+        let is_selected = index == ctx.request_view.selected;
         sheet.foot.extend(choice(ctx, index, label, is_selected, cols));
     }
     let hints = [

@@ -156,8 +156,7 @@ impl Purpose for Header {
             return Ok(());
         }
         let is_name = |name: &str| {
-            let is_token =
-                |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+            let is_token = |ch: char| ch.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(ch);
             !name.is_empty() && name.chars().all(is_token)
         };
         let Some((name, value)) = line.split_once(':').filter(|(name, _)| is_name(name.trim())) else {

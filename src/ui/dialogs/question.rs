@@ -266,9 +266,9 @@ fn can_send(app: &App, position: usize) -> bool {
     !matches!(open, Some(OpenRequestKind::Permission { request, .. }) if request.is_ambiguous(position))
 }
 
-pub fn on_letter(app: &mut App, key: char, action: Option<Action>, cx: &mut Cx) {
+pub fn on_character(app: &mut App, key: char, action: Option<Action>, cx: &mut Cx) {
     let answer = action.and_then(|action| answer_of(app, action));
-    judge(app, Input::Letter(key, answer), cx);
+    judge(app, Input::Character(key, answer), cx);
 }
 
 pub fn on_backspace(app: &mut App, cx: &mut Cx) {
@@ -310,9 +310,9 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) -> bool {
             return false;
         }
         _ if is_entered => Input::Look,
-        Action::Choose(digit) => Input::Letter(char::from(b'0' + digit % 10), answer_of(app, action)),
-        Action::Yes => Input::Letter('y', answer_of(app, action)),
-        Action::No => Input::Letter('n', answer_of(app, action)),
+        Action::Choose(digit) => Input::Character(char::from(b'0' + digit % 10), answer_of(app, action)),
+        Action::Yes => Input::Character('y', answer_of(app, action)),
+        Action::No => Input::Character('n', answer_of(app, action)),
         // These keys cannot be text, so they also move to the form.
         Action::Up
         | Action::Down

@@ -19,7 +19,7 @@ impl Purpose for Reason {
     }
 
     fn accept(&self, text: &str, app: &mut App, cx: &mut Cx) -> Result<(), String> {
-        super::answer(app, QuestionId::Agent(self.request_id), UserAnswer::Dismiss, cx);
+        super::notice::answer(&mut app.state, QuestionId::Agent(self.request_id), UserAnswer::Dismiss, cx);
         operations::send_reason(&mut app.state, self.session, text.to_owned(), cx);
         Ok(())
     }

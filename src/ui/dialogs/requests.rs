@@ -1,83 +1,23 @@
 //! Requests of the agent with a few answers: permissions, files and commands, pages to visit.
 
-use std::path::Path;
-
-use crate::core::{Cx, ItemBody, OpenRequest, OpenRequestKind, QuestionId, ToolCall, UserAnswer};
-use crate::model::{Action, ElicitationMode, Plan, Raw, RequestId, SessionKey, ToolInput, input_keys};
+use crate::core::{Cx, ItemBody, OpenRequest, OpenRequestKind, QuestionId, UserAnswer};
+use crate::model::{Action, SessionKey};
 use crate::ui::App;
 
-use super::fields::FormState;
 use super::inspect::InspectPage;
 use super::layer::Flow;
 use super::list::moved;
-use super::scroll;
+use super::request_view::{RequestView, SeenCall};
+use super::{notice, scroll};
 
-/// The view of the shown request; reset when another one is shown.
-#[derive(Debug, Clone, PartialEq, Default)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct RequestView {
-    /// The selected option (permission, outside file) or field (form).
-    pub selected: usize,
-    pub is_full_screen: bool,
-    /// Increases when what is asked changes.
-    pub revision: u64,
-    pub form: Option<FormState>,
-    /// The tool call as shown; a change of what is asked makes a new revision.
-    pub seen: Option<Box<SeenCall>>,
-    /// Whether the call changed while it was shown.
-    pub has_changed: bool,
-    /// The request of this view; `dialogs::refresh` resets it for another one.
-    pub request_id: Option<RequestId>,
-}
-
-/// A tool call and the plans as shown with its permission request.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SeenCall {
-    pub rev: u32,
-    pub call: ToolCall,
-    pub plans: Vec<Plan>,
-}
-
-impl SeenCall {
-    /// Whether another state of the call requests the same: ignores its progress, and whether the session's folder is named,
-    /// where the call happens in any case.
-    pub fn asks_the_same(&self, other: &ToolCall, folder: &Path) -> bool {
-        let call = &self.call;
-        let input = |call: &ToolCall| ToolInput {
-            cwd: call.input.cwd.clone().filter(|cwd| cwd != folder),
-            ..call.input.clone()
-        };
-        call.kind == other.kind
-            && call.title == other.title
-            && call.name == other.name
-            && input(call) == input(other)
-            && without_folder(call.raw_input.as_ref(), folder)
-                == without_folder(other.raw_input.as_ref(), folder)
-            && call.content == other.content
-            && call.locations == other.locations
-    }
-}
-
-/// The input without the keys that name the folder. It is compact JSON, in which no string contains a plain quote.
-fn without_folder(input: Option<&Raw>, folder: &Path) -> Option<String> {
-    let mut input = input?.0.to_string();
-    for key in input_keys::CWD {
-        let named = format!("\"{key}\":\"{}\"", folder.display());
-        for part in [format!(",{named}"), format!("{named},"), named] {
-            input = input.replace(&part, "");
-        }
-    }
-    Some(input)
-}
-
-/// Resets `state.request_view` when another request (or none) is at the front of the active session.
+/// Resets `App::request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
 pub fn on_request_shown(app: &mut App) {
     let front = app.shown_request().map(|(_, open)| open.request_id);
     if front.is_some() && app.request_view.request_id == front {
         return;
     }
-    let fresh = app.shown_request().map(|(_, open)| fresh_view(open)).unwrap_or_default();
+    let fresh = app.shown_request().map(|(_, open)| RequestView::new(open)).unwrap_or_default();
     let left = std::mem::replace(&mut app.request_view, fresh);
     keep_form(app, left);
 }
@@ -97,7 +37,7 @@ pub fn follow_call(app: &mut App) {
     let has_changed =
         seen.is_some_and(|seen| !seen.asks_the_same(call, session.workspace.folder()) || seen.plans != plans);
     let seen = SeenCall { rev: item.rev, call: call.as_ref().clone(), plans: plans.to_vec() };
-    let marked = fresh_view(open).selected;
+    let marked = RequestView::new(open).selected;
     app.request_view.seen = Some(Box::new(seen));
     if has_changed {
         app.request_view.has_changed = true;
@@ -145,26 +85,8 @@ fn viewed(app: &App) -> Option<(SessionKey, &OpenRequest)> {
 /// Answers the shown request.
 pub fn answer(app: &mut App, answer: UserAnswer, cx: &mut Cx) {
     if let Some(id) = viewed(app).map(|(_, open)| open.request_id) {
-        super::answer(app, QuestionId::Agent(id), answer, cx);
+        notice::answer(&mut app.state, QuestionId::Agent(id), answer, cx);
     }
-}
-
-fn fresh_view(open: &OpenRequest) -> RequestView {
-    let mut view = RequestView { request_id: Some(open.request_id), ..RequestView::default() };
-    match &open.kind {
-        // If all options are permanent, none is selected, so Enter alone does nothing.
-        OpenRequestKind::Permission { request, .. } => {
-            view.selected = request.first_marked().unwrap_or(request.options.len());
-        }
-        // The first answer allows this once.
-        OpenRequestKind::Access(_) => {}
-        OpenRequestKind::Elicitation(elicitation) => {
-            if let ElicitationMode::Form { fields, .. } = &elicitation.mode {
-                view.form = Some(FormState::new(fields));
-            }
-        }
-    }
-    view
 }
 
 /// Moves the selection among the answers, or scrolls the content.

@@ -13,6 +13,7 @@ use crate::core::{Cx, Effect, ItemBody, Session, TimerId, ViewCommand};
 use crate::model::{Action, LineEdit, SessionKey, ToolKind};
 use crate::ui::App;
 use crate::ui::session_view::SessionView;
+use crate::ui::session_view::fold::can_fold;
 use crate::ui::session_view::search::{Hit, Search, hits, texts};
 
 use super::items;
@@ -154,7 +155,7 @@ fn reveal(app: &mut App, cx: &mut Cx) {
 /// Whether a match can be hidden although its item is on the screen.
 fn is_covered(view: &SessionView, session: &Session, hit: Hit, shows_thoughts: bool) -> bool {
     let Some(item) = session.transcript.get(hit.item) else { return false };
-    let can_open = items::can_fold(&item.body) || matches!(item.body, ItemBody::TurnEnd(_));
+    let can_open = can_fold(&item.body) || matches!(item.body, ItemBody::TurnEnd(_));
     if !can_open || view.item(item.id).is_open == Some(true) {
         return false;
     }

@@ -13,7 +13,7 @@ pub fn close_top(app: &mut App, cx: &mut Cx) {
         layer.on_close(app, cx);
     }
     if let Some(id) = question {
-        super::answer(app, id, UserAnswer::Dismiss, cx);
+        super::notice::answer(&mut app.state, id, UserAnswer::Dismiss, cx);
     }
 }
 

@@ -162,7 +162,7 @@ fn draw(
     let inner = Rect { x: sample.x + 1, width: sample.width.saturating_sub(1), ..sample };
     let render = RenderContext { folder: Path::new(FOLDER), ..ctx.render };
     let session = view.dialog.sample.get_or_insert_with(|| Box::new(session(ctx.render.now)));
-    transcript::draw(session, ctx.app.views.untouched(), &mut view.preview, &render, inner, buf);
+    transcript::draw(session, ctx.views.untouched(), &mut view.preview, &render, inner, buf);
     cursor
 }
 

@@ -182,25 +182,22 @@ fn is_email(text: &str) -> bool {
         !label.is_empty()
             && !label.starts_with('-')
             && !label.ends_with('-')
-            && label.chars().all(|letter| letter.is_alphanumeric() || letter == '-')
+            && label.chars().all(|ch| ch.is_alphanumeric() || ch == '-')
     };
     !name.is_empty()
-        && !name.chars().any(|letter| letter.is_whitespace() || letter.is_control() || letter == '@')
+        && !name.chars().any(|ch| ch.is_whitespace() || ch.is_control() || ch == '@')
         && host.split('.').all(is_label)
 }
 
 pub(super) fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-        && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+        && scheme.chars().all(|ch| ch.is_ascii_alphanumeric() || "+-.".contains(ch));
     is_scheme
         && !rest.is_empty()
-        && !rest.chars().any(|letter| {
-            letter.is_whitespace()
-                || letter.is_control()
-                || !letter.is_ascii()
-                || "<>\"{}|\\^`".contains(letter)
-        })
+        && !rest
+            .chars()
+            .any(|ch| ch.is_whitespace() || ch.is_control() || !ch.is_ascii() || "<>\"{}|\\^`".contains(ch))
 }
 
 fn is_date(text: &str) -> bool {

@@ -96,7 +96,7 @@ struct DiffCache {
 }
 
 thread_local! {
-    static DESK: RefCell<DiffCache> = RefCell::default();
+    static CACHE: RefCell<DiffCache> = RefCell::default();
 }
 
 /// The diffs of changes; `None` while they are computed, to be requested again in a later frame.
@@ -116,7 +116,7 @@ pub(crate) fn compute_now(changes: &[Placed<'_>], shown: &Shown) {
 
 fn find(changes: &[Placed<'_>], shown: &Shown, at_once: bool) -> Option<Diffs> {
     let key = Key::of(changes, shown);
-    DESK.with_borrow_mut(|cache| {
+    CACHE.with_borrow_mut(|cache| {
         if let Some(at) = cache.saved.iter().position(|(known, _)| *known == key) {
             let found = cache.saved.remove(at);
             let diffs = Arc::clone(&found.1);
@@ -144,7 +144,7 @@ fn find(changes: &[Placed<'_>], shown: &Shown, at_once: bool) -> Option<Diffs> {
 
 /// The next job, most recently requested first; `None` while another job is running.
 pub fn take_wanted() -> Option<Wanted> {
-    DESK.with_borrow_mut(|cache| {
+    CACHE.with_borrow_mut(|cache| {
         if cache.taken.is_some() {
             return None;
         }
@@ -156,7 +156,7 @@ pub fn take_wanted() -> Option<Wanted> {
 
 /// Stores the result of a job.
 pub fn put(compared: Compared) {
-    DESK.with_borrow_mut(|cache| {
+    CACHE.with_borrow_mut(|cache| {
         cache.taken = None;
         cache.keep(compared.wanted.key, Arc::new(compared.diffs));
     });
@@ -164,7 +164,7 @@ pub fn put(compared: Compared) {
 
 /// Cancels the running job, whose result was lost.
 pub fn give_up() {
-    DESK.with_borrow_mut(|cache| cache.taken = None);
+    CACHE.with_borrow_mut(|cache| cache.taken = None);
 }
 
 impl DiffCache {

@@ -6,9 +6,9 @@ use std::ops::Range;
 use ratatui::style::Style;
 use similar::{ChangeTag, TextDiff};
 
-use crate::core::DiffLayout;
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::render_context::RenderContext;
+use crate::ui::screen::DiffLayout;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
 use crate::ui::text::{code_rows, expand_tabs, hard_wrap, reveal_bytes, width};

@@ -67,9 +67,9 @@ fn words(line: &str) -> Words<'_> {
     let mut bytes = 0;
     let mut rest = line.get(..end).unwrap_or_default().trim();
     while let Some(first) = rest.chars().next() {
-        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
         let len = if is_word(first) {
-            rest.find(|letter| !is_word(letter)).unwrap_or(rest.len())
+            rest.find(|ch| !is_word(ch)).unwrap_or(rest.len())
         } else {
             first.len_utf8()
         };

@@ -6,8 +6,8 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
-use crate::core::DiffLayout;
 use crate::ui::render_context::RenderContext;
+use crate::ui::screen::DiffLayout;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Role, Theme, ThemeSet};
 

@@ -75,7 +75,8 @@ pub(super) fn on_mouse(mouse: MouseEvent, app: &App, view: &mut ViewState, now: 
 /// wheel in a full-screen program arrow keys. Source: xterm, ctlseqs, mouse tracking.
 fn for_program(mouse: MouseEvent, app: &App, view: &ViewState) -> Option<TerminalInput> {
     let (_, Hit::Terminal(area)) = view.hits.at(Position::new(mouse.column, mouse.row))? else { return None };
-    let (_, terminal) = terminal_panel::shown(app).filter(|_| !focus::takes_keys(app))?;
+    let session = app.state.active_session().filter(|_| !focus::takes_keys(app))?;
+    let (_, terminal) = terminal_panel::shown(session)?;
     let modes = &terminal.modes;
     let button = |button| match button {
         MouseButton::Left => 0,

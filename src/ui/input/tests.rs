@@ -277,11 +277,11 @@ fn a_paste_is_one_edit_with_line_breaks() {
 #[test]
 fn letters_at_a_question_go_to_it_whole() {
     let mut rig = Rig::new(fixture::permission());
-    let letter = |key, action| vec![Event::Letter(key, action)];
-    assert_eq!(rig.key(KeyCode::Char('1')), letter('1', Some(Action::Choose(1))));
-    assert_eq!(rig.key(KeyCode::Char('y')), letter('y', Some(Action::Yes)));
+    let character = |key, action| vec![Event::Character(key, action)];
+    assert_eq!(rig.key(KeyCode::Char('1')), character('1', Some(Action::Choose(1))));
+    assert_eq!(rig.key(KeyCode::Char('y')), character('y', Some(Action::Yes)));
     for key in "fsrjkz/ ".chars() {
-        assert_eq!(rig.key(KeyCode::Char(key)), letter(key, None), "it is text of the prompt");
+        assert_eq!(rig.key(KeyCode::Char(key)), character(key, None), "it is text of the prompt");
     }
     assert_eq!(rig.key(KeyCode::Backspace), [Event::Backspace]);
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Accept));
@@ -439,8 +439,8 @@ fn typing_does_not_move_a_scrolled_view() {
     let above = |rig: &Rig| rig.shown.lines().skip(2).take(14).map(str::to_owned).collect::<Vec<_>>();
     let before = above(&rig);
     assert!(before.iter().any(|row| row.contains("paragraph")), "{before:#?}");
-    for letter in "a few words".chars() {
-        for event in rig.key(KeyCode::Char(letter)) {
+    for ch in "a few words".chars() {
+        for event in rig.key(KeyCode::Char(ch)) {
             for effect in crate::ui::update(&mut rig.stage.app, event, rig.stage.now) {
                 if let crate::core::Effect::View(command) = effect {
                     rig.view.apply(command);
@@ -448,7 +448,7 @@ fn typing_does_not_move_a_scrolled_view() {
             }
         }
         rig.draw();
-        assert_eq!(above(&rig), before, "after {letter:?}");
+        assert_eq!(above(&rig), before, "after {ch:?}");
     }
     assert!(rig.shown.contains("a few words"), "{}", rig.shown);
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use crate::core::DiffLayout;
 use crate::ui::render_context::RenderContext;
+use crate::ui::screen::DiffLayout;
 use crate::ui::text::copy_hint;
 use crate::ui::theme::Theme;
 

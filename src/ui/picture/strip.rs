@@ -10,10 +10,7 @@ use std::sync::Arc;
 use ratatui::buffer::Cell;
 
 use crate::ui::text::copy_hint::Mark;
-use crate::ui::text::{Line, Span};
-
-/// The placeholder of kitty images. Source: kitty graphics protocol, Unicode placeholders.
-pub const PLACEHOLDER: char = '\u{10eeee}';
+use crate::ui::text::{Line, PICTURE_PLACEHOLDER, Span};
 
 #[derive(Default)]
 struct Table {
@@ -23,10 +20,6 @@ struct Table {
 
 thread_local! {
     static TABLE: RefCell<Table> = RefCell::default();
-}
-
-pub fn is_of_picture(letter: char) -> bool {
-    letter == PLACEHOLDER
 }
 
 /// Stores the sequence of a row; returns its id.
@@ -50,7 +43,7 @@ pub(super) fn row(number: u32, cols: u16) -> Line<'static> {
 
 /// Whether a cell is part of an image that consists of characters.
 pub fn is_part(cell: &Cell) -> bool {
-    cell.symbol().starts_with(['▀', '▄', PLACEHOLDER])
+    cell.symbol().starts_with(['▀', '▄', PICTURE_PLACEHOLDER])
 }
 
 /// The escape sequence of a row.
@@ -82,7 +75,7 @@ mod tests {
 
     #[test]
     fn agents_cannot_write_image_characters() {
-        assert_eq!(sanitize(&format!("a{PLACEHOLDER}b")), "a\u{fffd}b");
-        assert_eq!(width(&PLACEHOLDER.to_string()), 1);
+        assert_eq!(sanitize(&format!("a{PICTURE_PLACEHOLDER}b")), "a\u{fffd}b");
+        assert_eq!(width(&PICTURE_PLACEHOLDER.to_string()), 1);
     }
 }

@@ -1,8 +1,10 @@
 //! How much of a tool call is shown: the user's choice, otherwise the folding rules.
 
-use crate::model::{ContentBlock, DiffChange, Fold, FoldRules, Role, ToolContent, ToolKind, ToolStatus};
+use crate::model::{
+    ContentBlock, DiffChange, Fold, FoldRules, NoticeKind, Role, ToolContent, ToolKind, ToolStatus,
+};
 
-use crate::core::{Item, Message, MessagePart, Session, ToolCall};
+use crate::core::{Item, ItemBody, Message, MessagePart, Session, ToolCall};
 use crate::ui::session_view::SessionView;
 
 /// Longer prompts are shown shortened.
@@ -37,14 +39,29 @@ const PLAN_TOOLS: &[&str] = &[
 fn only_updates_plan(session: &Session, call: &ToolCall) -> bool {
     let is_plan_tool = |text: &str| {
         let head = text.split(':').next().unwrap_or_default();
-        let letters = head.chars().filter(|letter| !matches!(letter, ' ' | '_' | '-')).take(24);
-        let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+        let letters = head.chars().filter(|ch| !matches!(ch, ' ' | '_' | '-')).take(24);
+        let name: String = letters.map(|ch| ch.to_ascii_lowercase()).collect();
         PLAN_TOOLS.contains(&name.as_str())
     };
     matches!(call.kind, ToolKind::Think | ToolKind::Other | ToolKind::SwitchMode)
         && !session.plans.is_empty()
         && call.diffs().next().is_none()
         && (call.name.as_deref().is_some_and(is_plan_tool) || is_plan_tool(&call.title))
+}
+
+/// Whether one key opens and folds an item with this content.
+pub fn can_fold(body: &ItemBody) -> bool {
+    match body {
+        ItemBody::Message(message) => {
+            matches!(message.role, Role::Thought | Role::SubagentMessage) || is_long_prompt(message)
+        }
+        ItemBody::Tool(_)
+        | ItemBody::Compaction { .. }
+        | ItemBody::Raw { .. }
+        | ItemBody::Subagent { .. }
+        | ItemBody::Notice { kind: NoticeKind::HistoryDiffers, .. } => true,
+        ItemBody::TurnEnd(_) | ItemBody::Notice { .. } | ItemBody::Answered { .. } => false,
+    }
 }
 
 /// Whether a prompt is shown shortened unless the user opens it: it is long, or contains pasted texts.

@@ -161,7 +161,7 @@ fn a_low_screen_shows_the_steps_of_the_plan_on_request() {
     let mut view = stage.view();
     let mut shows_steps = |stage: &Stage| {
         let shown = text(&stage.draw(&mut view, &theme("dark"), (80, 24)));
-        let screen = event_after_frame(&stage.state, &view);
+        let screen = event_after_frame(stage, &view);
         (shown.lines().any(|line| line.trim() == "○ run all tests"), screen)
     };
     let toggle = |stage: &mut Stage, screen: Option<Event>| {

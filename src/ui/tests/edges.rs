@@ -4,8 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 
 use super::fixture::{Stage, ready, streaming, text, theme};
-use crate::core::{DiffLayout, ItemBody, Message, MessagePart, ToolCall};
+use crate::core::{ItemBody, Message, MessagePart, ToolCall};
 use crate::model::{ContentBlock, DiffChange, FileDiff, Role, ToolContent, ToolKind, ToolStatus};
+use crate::ui::screen::DiffLayout;
 use crate::ui::theme;
 
 /// A session with prose, code, command output and a diff.

@@ -392,11 +392,11 @@ fn digest(dark: &Buffer, light: &Buffer) -> String {
         for x in area.left()..area.right() {
             let key = format!("{}   {}", tell(&dark[(x, y)]), tell(&light[(x, y)]));
             let next = char::from(b'a' + u8::try_from(letters.len()).expect("few styles"));
-            let letter = *letters.entry(key.clone()).or_insert_with(|| {
+            let ch = *letters.entry(key.clone()).or_insert_with(|| {
                 writeln!(legend, "{next} {key}").expect("a string");
                 next
             });
-            row.push(letter);
+            row.push(ch);
         }
         writeln!(styles, "{row}").expect("a string");
     }

@@ -50,7 +50,7 @@ fn packed(stage: &Stage) -> String {
 }
 
 fn pack(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_whitespace() && !"│▌▐┃␠␉".contains(*letter)).collect()
+    text.chars().filter(|ch| !ch.is_whitespace() && !"│▌▐┃␠␉".contains(*ch)).collect()
 }
 
 fn of_input(kind: &str, input: &Value) -> String {
@@ -439,7 +439,7 @@ proptest! {
             let small = text(&buffer);
             prop_assert!(small.contains(&refusal), "{refusal} in\n{small}");
             prop_assert!(small.contains("Allow this"), "{small}");
-            let hidden = |letter: char| letter.is_control() || matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}'
+            let hidden = |ch: char| ch.is_control() || matches!(ch, '\u{ad}' | '\u{200b}'..='\u{200f}'
                 | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}');
             for cell in &buffer.content {
                 prop_assert!(!cell.symbol().contains(hidden), "{:?}", cell.symbol());

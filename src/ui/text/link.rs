@@ -79,10 +79,10 @@ pub fn are_known_to(variable: impl Fn(&str) -> Option<String>) -> bool {
 
 /// Whether a version such as `3.5a` or `next-3.6` is at least this one.
 fn has_version(version: &str, min: (u32, u32)) -> bool {
-    let mut parts = version.trim_start_matches(|letter: char| !letter.is_ascii_digit()).splitn(2, '.');
+    let mut parts = version.trim_start_matches(|ch: char| !ch.is_ascii_digit()).splitn(2, '.');
     let mut number = || {
         let part = parts.next().unwrap_or_default();
-        let end = part.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(part.len());
+        let end = part.find(|ch: char| !ch.is_ascii_digit()).unwrap_or(part.len());
         part.get(..end).and_then(|digits| digits.parse::<u32>().ok()).unwrap_or(0)
     };
     (number(), number()) >= min

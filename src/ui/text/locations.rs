@@ -57,9 +57,9 @@ fn find_in_word(word: &str, start: usize, found: &mut Vec<(Range<usize>, Target)
         }
         // Part of something else: another kind of address, a home folder, an option.
         let after = word.get(whole.end()..).and_then(|rest| rest.chars().next());
-        if before.is_some_and(|letter| {
-            letter.is_alphanumeric() || matches!(letter, ':' | '/' | '…' | '~' | '\\' | '$' | '@')
-        }) || after.is_some_and(char::is_alphanumeric)
+        if before
+            .is_some_and(|ch| ch.is_alphanumeric() || matches!(ch, ':' | '/' | '…' | '~' | '\\' | '$' | '@'))
+            || after.is_some_and(char::is_alphanumeric)
         {
             continue;
         }

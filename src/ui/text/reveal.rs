@@ -10,9 +10,8 @@ use std::path::Path;
 
 use unicode_width::UnicodeWidthChar;
 
-use super::{MARKS_MAX, sanitize};
+use super::{MARKS_MAX, PICTURE_PLACEHOLDER, sanitize};
 use crate::escape::{is_blank, is_format};
-use crate::ui::picture::strip;
 
 /// Longer runs of spaces and tabs in a line are counted.
 const BLANKS_MAX: usize = 40;
@@ -42,29 +41,29 @@ fn reveal_with(text: &str, marks_returns: bool) -> Cow<'_, str> {
     let (mut previous, mut marks) = ('\0', 0);
     // Blanks since the last other character, if some of them are not ordinary.
     let mut blanks = String::new();
-    while let Some(letter) = letters.next() {
+    while let Some(ch) = letters.next() {
         let next = letters.peek().copied();
-        if letter == '\r' && next == Some('\n') && !marks_returns {
+        if ch == '\r' && next == Some('\n') && !marks_returns {
             continue;
         }
-        if matches!(letter, ' ' | '\t' | '\u{3000}') || is_blank(letter) {
-            blanks.push(letter);
+        if matches!(ch, ' ' | '\t' | '\u{3000}') || is_blank(ch) {
+            blanks.push(ch);
             if !next.is_some_and(|next| matches!(next, ' ' | '\t' | '\u{3000}') || is_blank(next)) {
                 push_blanks(&mut out, &std::mem::take(&mut blanks));
                 (previous, marks) = (' ', 0);
             }
             continue;
         }
-        if is_seen(letter, previous, next, &mut marks) {
-            out.push(letter);
-            previous = letter;
+        if is_seen(ch, previous, next, &mut marks) {
+            out.push(ch);
+            previous = ch;
             continue;
         }
         let mut count = 1;
-        while letters.next_if_eq(&letter).is_some() {
+        while letters.next_if_eq(&ch).is_some() {
             count += 1;
         }
-        push_mark(&mut out, letter, count);
+        push_mark(&mut out, ch, count);
         (previous, marks) = ('⟩', 0);
     }
     // Has no effect, but remains the only gate to the screen.
@@ -75,8 +74,8 @@ fn reveal_with(text: &str, marks_returns: bool) -> Cow<'_, str> {
 }
 
 /// Whether a character is visible, or shapes an adjacent one.
-fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) -> bool {
-    match letter {
+fn is_seen(ch: char, previous: char, next: Option<char>, marks: &mut usize) -> bool {
+    match ch {
         '\n' | '\t' | ' '..='~' => {
             *marks = 0;
             true
@@ -89,10 +88,8 @@ fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) 
         '\u{fe0e}' | '\u{fe0f}' => {
             is_emoji(previous) || matches!(previous, '0'..='9' | '#' | '*') && next == Some('\u{20e3}')
         }
-        _ if letter.is_control() || is_format(letter) || is_blank(letter) || strip::is_of_picture(letter) => {
-            false
-        }
-        _ if letter.width() == Some(0) => {
+        _ if ch.is_control() || is_format(ch) || is_blank(ch) || ch == PICTURE_PLACEHOLDER => false,
+        _ if ch.width() == Some(0) => {
             *marks += 1;
             // A mark without a base character has no cell.
             *marks <= MARKS_MAX && !previous.is_whitespace() && previous != '\0'
@@ -106,15 +103,15 @@ fn is_seen(letter: char, previous: char, next: Option<char>, marks: &mut usize) 
 
 /// Whether a joiner between these letters is part of the spelling: Arabic and related scripts, Indic scripts.
 fn is_joined_script(previous: char, next: Option<char>) -> bool {
-    let is_of = |letter: char| {
-        matches!(letter, '\u{620}'..='\u{64a}' | '\u{66e}'..='\u{6d3}' | '\u{6fa}'..='\u{8c7}' | '\u{900}'..='\u{dff}')
-            && !is_format(letter)
+    let is_of = |ch: char| {
+        matches!(ch, '\u{620}'..='\u{64a}' | '\u{66e}'..='\u{6d3}' | '\u{6fa}'..='\u{8c7}' | '\u{900}'..='\u{dff}')
+            && !is_format(ch)
     };
     is_of(previous) && previous.width() != Some(0) && next.is_some_and(is_of)
 }
 
-fn is_emoji(letter: char) -> bool {
-    matches!(letter,
+fn is_emoji(ch: char) -> bool {
+    matches!(ch,
         '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2122}' | '\u{2139}' | '\u{2190}'..='\u{21ff}'
         | '\u{2300}'..='\u{23ff}' | '\u{24c2}' | '\u{25a0}'..='\u{27bf}' | '\u{2934}'..='\u{2935}'
         | '\u{2b00}'..='\u{2bff}' | '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
@@ -125,27 +122,27 @@ fn push_blanks(out: &mut String, run: &str) {
     let count = run.chars().count();
     let mut letters = run.chars().peekable();
     let Some(first) = letters.peek().copied() else { return };
-    let is_same = run.chars().all(|letter| letter == first);
-    if count > BLANKS_MAX && !is_same && run.chars().any(|letter| !matches!(letter, ' ' | '\t')) {
+    let is_same = run.chars().all(|ch| ch == first);
+    if count > BLANKS_MAX && !is_same && run.chars().any(|ch| !matches!(ch, ' ' | '\t')) {
         let _ = write!(out, "⟨{count} blanks⟩");
         return;
     }
-    while let Some(letter) = letters.next() {
-        if !is_blank(letter) {
-            out.push(letter);
+    while let Some(ch) = letters.next() {
+        if !is_blank(ch) {
+            out.push(ch);
             continue;
         }
         let mut same = 1;
-        while letters.next_if_eq(&letter).is_some() {
+        while letters.next_if_eq(&ch).is_some() {
             same += 1;
         }
-        push_mark(out, letter, same);
+        push_mark(out, ch, same);
     }
 }
 
-fn push_mark(out: &mut String, letter: char, count: usize) {
-    let picture = match letter {
-        '\0'..='\u{1f}' => char::from_u32(0x2400 + letter as u32),
+fn push_mark(out: &mut String, ch: char, count: usize) {
+    let picture = match ch {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + ch as u32),
         '\u{7f}' => Some('\u{2421}'),
         _ => None,
     };
@@ -155,8 +152,8 @@ fn push_mark(out: &mut String, letter: char, count: usize) {
             Ok(())
         }
         (Some(picture), count) => write!(out, "⟨{picture} ×{count}⟩"),
-        (None, 1) => write!(out, "⟨U+{:04X}⟩", letter as u32),
-        (None, count) => write!(out, "⟨U+{:04X} ×{count}⟩", letter as u32),
+        (None, 1) => write!(out, "⟨U+{:04X}⟩", ch as u32),
+        (None, count) => write!(out, "⟨U+{:04X} ×{count}⟩", ch as u32),
     };
 }
 
@@ -206,7 +203,7 @@ fn push_blank(out: &mut Vec<Shown>, count: usize, marked: Vec<String>) {
 /// Whether a revealed line has only blanks and marks of blanks.
 fn is_marked_blank(line: &str) -> bool {
     let mut rest = line;
-    while let Some(next) = rest.strip_prefix(|letter: char| letter.is_whitespace()) {
+    while let Some(next) = rest.strip_prefix(|ch: char| ch.is_whitespace()) {
         rest = next;
     }
     while let Some(mark) = rest.strip_prefix("⟨U+") {
@@ -222,7 +219,7 @@ fn is_marked_blank(line: &str) -> bool {
 
 /// Counts long runs of spaces and tabs, and makes trailing ones visible.
 fn count_blanks(line: &str) -> Cow<'_, str> {
-    let is_blank = |letter: char| matches!(letter, ' ' | '\t' | '\u{3000}');
+    let is_blank = |ch: char| matches!(ch, ' ' | '\t' | '\u{3000}');
     let may_have_run = line.contains('\u{3000}') || line.as_bytes().windows(BLANKS_MAX + 1).any(is_run);
     if !line.ends_with(is_blank) && !may_have_run {
         return Cow::Borrowed(line);
@@ -231,7 +228,7 @@ fn count_blanks(line: &str) -> Cow<'_, str> {
     let mut rest = line;
     while let Some(at) = rest.find(is_blank) {
         let (before, from) = rest.split_at(at);
-        let end = from.find(|letter| !is_blank(letter)).unwrap_or(from.len());
+        let end = from.find(|ch| !is_blank(ch)).unwrap_or(from.len());
         let (run, behind) = from.split_at(end);
         out.push_str(before);
         match run.chars().count() {
@@ -246,7 +243,7 @@ fn count_blanks(line: &str) -> Cow<'_, str> {
                 let _ = write!(out, "⟨{count} spaces⟩");
             }
             _ if behind.is_empty() => {
-                out.extend(run.chars().map(|letter| match letter {
+                out.extend(run.chars().map(|ch| match ch {
                     '\t' => '␉',
                     ' ' => '␠',
                     other => other,
@@ -371,10 +368,10 @@ mod tests {
             let shown = reveal_bytes(&text);
             prop_assert_eq!(sanitize(&shown), shown.as_ref());
             // A letter without a cell of its own is a mark on the previous one, or shapes an emoji.
-            let hidden = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\t')
-                || is_format(*letter) && !matches!(letter, '\u{200c}' | '\u{200d}') || is_blank(*letter);
+            let hidden = |ch: &char| ch.is_control() && !matches!(ch, '\n' | '\t')
+                || is_format(*ch) && !matches!(ch, '\u{200c}' | '\u{200d}') || is_blank(*ch);
             prop_assert_eq!(shown.chars().find(hidden), None);
-            let plain = |text: &str| text.chars().filter(|letter| letter.is_alphanumeric() && letter.is_ascii()).count();
+            let plain = |text: &str| text.chars().filter(|ch| ch.is_alphanumeric() && ch.is_ascii()).count();
             prop_assert!(plain(&shown) >= plain(&text));
         }
     }

@@ -201,10 +201,10 @@ fn lines_are_drawn_as_by_ratatui() {
 
 #[test]
 fn one_cell_characters_are_separate_graphemes() {
-    for letter in ('\0'..='\u{10ffff}').filter(|letter| super::is_one_cell(*letter)) {
-        let text = format!("{letter}{letter}a{letter}");
-        assert_eq!(text.graphemes(true).count(), 4, "{letter:?}");
-        assert!(text.graphemes(true).all(|cluster| cluster.cell_width() == 1), "{letter:?}");
+    for ch in ('\0'..='\u{10ffff}').filter(|ch| super::is_one_cell(*ch)) {
+        let text = format!("{ch}{ch}a{ch}");
+        assert_eq!(text.graphemes(true).count(), 4, "{ch:?}");
+        assert!(text.graphemes(true).all(|cluster| cluster.cell_width() == 1), "{ch:?}");
     }
 }
 

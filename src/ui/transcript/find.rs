@@ -256,7 +256,7 @@ fn matches(rows: &[Line<'_>], pattern: &Pattern, context: Option<&(&str, Range<u
 /// Number of equal letters and digits before and after two positions.
 fn agreement(a: &(&str, Range<usize>), b: &(&str, Range<usize>)) -> usize {
     fn letters<'a>(chars: impl Iterator<Item = char> + 'a) -> impl Iterator<Item = char> + 'a {
-        chars.filter(|letter| letter.is_alphanumeric()).take(CONTEXT_LETTERS)
+        chars.filter(|ch| ch.is_alphanumeric()).take(CONTEXT_LETTERS)
     }
     let head = |text: &str, range: &Range<usize>| -> Vec<char> {
         letters(text.get(..range.start).unwrap_or_default().chars().rev()).collect()

@@ -173,7 +173,7 @@ fn guess_body(item: &Item, view: &SessionView, session: &Session, shows_thoughts
         ItemBody::Message(message) => {
             let is_folded = match message.role {
                 Role::Thought => !is_open.unwrap_or(shows_thoughts),
-                Role::Letter => is_open != Some(true),
+                Role::SubagentMessage => is_open != Some(true),
                 Role::User | Role::Agent => false,
             };
             if is_folded {

@@ -410,7 +410,7 @@ impl<'a> List<'a> {
 fn is_compact(item: &Item) -> bool {
     match &item.body {
         ItemBody::Tool(_) | ItemBody::Subagent { .. } | ItemBody::Raw { .. } => true,
-        ItemBody::Message(message) => matches!(message.role, Speaker::Thought | Speaker::Letter),
+        ItemBody::Message(message) => matches!(message.role, Speaker::Thought | Speaker::SubagentMessage),
         _ => false,
     }
 }

@@ -152,25 +152,25 @@ fn digest(buf: &Buffer) -> String {
                 legend.push(style);
                 legend.len() - 1
             });
-            let letter = char::from_u32('a' as u32 + u32::try_from(index).unwrap()).unwrap();
+            let ch = char::from_u32('a' as u32 + u32::try_from(index).unwrap()).unwrap();
             match runs.last_mut() {
-                Some((last, count)) if *last == letter => *count += 1,
-                _ => runs.push((letter, 1)),
+                Some((last, count)) if *last == ch => *count += 1,
+                _ => runs.push((ch, 1)),
             }
         }
-        let runs: Vec<String> = runs.iter().map(|(letter, count)| format!("{letter}{count}")).collect();
+        let runs: Vec<String> = runs.iter().map(|(ch, count)| format!("{ch}{count}")).collect();
         out.push_str(&runs.join(" "));
         out.push('\n');
     }
     for (index, style) in legend.iter().enumerate() {
-        let letter = char::from_u32('a' as u32 + u32::try_from(index).unwrap()).unwrap();
+        let ch = char::from_u32('a' as u32 + u32::try_from(index).unwrap()).unwrap();
         let color =
             |color: Option<ratatui::style::Color>| color.map_or("none".to_owned(), |color| color.to_string());
         let mut modifiers = format!("{:?}", style.add_modifier).replace("NONE", "").to_lowercase();
         if modifiers == "modifier(0x0)" {
             modifiers.clear();
         }
-        let line = format!("{letter} {} on {} {modifiers}", color(style.fg), color(style.bg));
+        let line = format!("{ch} {} on {} {modifiers}", color(style.fg), color(style.bg));
         out.push_str(line.trim_end());
         out.push('\n');
     }

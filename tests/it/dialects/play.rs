@@ -498,7 +498,7 @@ fn without_port(line: &str) -> String {
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         out.push_str("the server");
-        out.push_str(part.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+        out.push_str(part.trim_start_matches(|ch: char| ch.is_ascii_digit()));
     }
     out
 }

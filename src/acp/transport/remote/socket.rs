@@ -182,7 +182,7 @@ async fn read(
         match next {
             Some(Ok(Message::Text(text))) => {
                 let answered = answered(&text, &keepalive);
-                lock(&keepalive).heard(answered.as_deref(), Instant::now());
+                lock(&keepalive).received(answered.as_deref(), Instant::now());
                 bytes += text.len();
                 sort_whole(&Bytes::from(text), &mut pieces);
             }
@@ -197,7 +197,7 @@ async fn read(
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
                 break CloseReason::Lost { error: format!("{host} closed the WebSocket{why}") };
             }
-            Some(Ok(_)) => lock(&keepalive).heard(None, Instant::now()),
+            Some(Ok(_)) => lock(&keepalive).received(None, Instant::now()),
             Some(Err(error)) => break broken(&host, &error),
             None => break CloseReason::Lost { error: format!("{host} ended the WebSocket") },
         }
@@ -229,7 +229,7 @@ fn broken(host: &str, error: &Error) -> CloseReason {
 /// that has never answered a ping is never considered lost.
 #[derive(Debug)]
 struct Keepalive {
-    heard: Instant,
+    last_received: Instant,
     /// Unanswered requests of parlor, by id as JSON.
     open: BTreeSet<String>,
     /// Number of times that the agent began to work, which is while requests are open.
@@ -249,7 +249,7 @@ struct Keepalive {
 impl Keepalive {
     fn new(now: Instant) -> Self {
         Self {
-            heard: now,
+            last_received: now,
             open: BTreeSet::new(),
             work: 0,
             number: 0,
@@ -267,8 +267,8 @@ impl Keepalive {
     }
 
     /// Records a message; `answered`: the request of parlor that it responds to.
-    fn heard(&mut self, answered: Option<&str>, now: Instant) {
-        self.heard = now;
+    fn received(&mut self, answered: Option<&str>, now: Instant) {
+        self.last_received = now;
         self.unanswered = None;
         self.writing = self.writing.map(|_| now);
         if let Some(id) = answered {
@@ -287,7 +287,7 @@ impl Keepalive {
     /// The payload of the next ping, if one is due: after silence, or if it is unknown whether the peer answers pings.
     fn ping(&mut self, quiet: Duration, now: Instant) -> Option<[u8; 8]> {
         let is_known = self.answers && (self.answers_at_work || !self.is_at_work());
-        if is_known && now.duration_since(self.heard) < quiet {
+        if is_known && now.duration_since(self.last_received) < quiet {
             return None;
         }
         self.number += 1;
@@ -297,7 +297,7 @@ impl Keepalive {
     }
 
     fn pong(&mut self, says: &[u8], now: Instant) {
-        self.heard(None, now);
+        self.received(None, now);
         let is_of = |(number, _): &(u64, Option<u64>)| number.to_be_bytes() == says;
         if let Some((_, work)) = self.last.filter(is_of) {
             self.answers = true;
@@ -311,7 +311,7 @@ impl Keepalive {
         let is_awaited = self.answers && (self.answers_at_work || !self.is_at_work());
         let since = [self.unanswered, self.writing].into_iter().flatten().min();
         let waits = now.duration_since(since.filter(|_| is_awaited)?);
-        (waits >= timeouts).then(|| now.duration_since(self.heard))
+        (waits >= timeouts).then(|| now.duration_since(self.last_received))
     }
 }
 
@@ -337,7 +337,7 @@ mod tests {
         assert!(keepalive.ping(STEP, now + STEP).is_some());
         assert_eq!(keepalive.lost_for(STEP, now + STEP), None);
         assert_eq!(keepalive.lost_for(STEP, now + 2 * STEP), Some(2 * STEP));
-        keepalive.heard(None, now + 2 * STEP);
+        keepalive.received(None, now + 2 * STEP);
         assert_eq!(keepalive.lost_for(STEP, now + 9 * STEP), None, "any message resets the timeout");
     }
 
@@ -362,12 +362,12 @@ mod tests {
         let says = keepalive.ping(STEP, now + STEP).unwrap();
         assert_eq!(keepalive.lost_for(STEP, now + 99 * STEP), None);
         // The agent responds, gets the next request, and only then reads the ping.
-        keepalive.heard(Some("2"), now + 100 * STEP);
+        keepalive.received(Some("2"), now + 100 * STEP);
         keepalive.asked("3");
         keepalive.pong(&says, now + 100 * STEP);
         assert!(keepalive.ping(STEP, now + 101 * STEP).is_some());
         assert_eq!(keepalive.lost_for(STEP, now + 199 * STEP), None, "it still does not read during work");
-        keepalive.heard(Some("3"), now + 200 * STEP);
+        keepalive.received(Some("3"), now + 200 * STEP);
         assert!(keepalive.ping(STEP, now + 201 * STEP).is_some());
         assert!(keepalive.lost_for(STEP, now + 202 * STEP).is_some(), "it answers while idle");
     }

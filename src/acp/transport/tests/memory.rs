@@ -27,11 +27,11 @@ impl Transport for Memory {
     fn start(self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         let (input, output) = split(self.stream);
         let (link, Ends { sink, frames, mut signal }) = Link::new();
-        let wish = HeaderRequest::default();
-        tokio::spawn(write_frames(output, frames, Arc::clone(&wish)));
+        let header_request = HeaderRequest::default();
+        tokio::spawn(write_frames(output, frames, Arc::clone(&header_request)));
         tokio::spawn(async move {
             let reader = FrameReader::new(setup.max_frame_bytes);
-            let end = read_frames(input, reader, &sink, wish, signal.wanted()).await;
+            let end = read_frames(input, reader, &sink, header_request, signal.wanted()).await;
             let _ = sink.send(In::Closed(close_reason(end))).await;
         });
         Ok(link)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::{Disk, KEY};
 use crate::core::lifecycle::operations;
-use crate::core::tests::support::{CONN, ID, all_capabilities, fake};
+use crate::core::tests::support::{CONN, ID, Mirror, all_capabilities, fake};
 use crate::core::*;
 use crate::model::*;
 use crate::random::Random;
@@ -13,6 +13,9 @@ use crate::random::Random;
 pub struct Bench<D> {
     pub disk: D,
     pub state: State,
+    mirror: Mirror,
+    /// Number of events so far.
+    played: u64,
     now: Instant,
     /// Notes that are not written yet, and the messages of the store that were not received.
     waiting: Vec<(SessionKey, Vec<Note>)>,
@@ -42,6 +45,8 @@ impl<D: Disk> Bench<D> {
         let mut bench = Self {
             disk,
             state,
+            mirror: Mirror::default(),
+            played: 0,
             now,
             waiting: Vec::new(),
             jobs: VecDeque::new(),
@@ -70,6 +75,13 @@ impl<D: Disk> Bench<D> {
     pub fn play(&mut self, event: Event) {
         let mut cx = Cx::new(self.now);
         update(&mut self.state, event, &mut cx);
+        self.played += 1;
+        if self.played.is_multiple_of(16) {
+            self.mirror.follow(&self.state);
+        }
+        if self.played.is_multiple_of(256) {
+            self.mirror.check(&self.state);
+        }
         self.take(cx.effects);
     }
 

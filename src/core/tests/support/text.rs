@@ -48,7 +48,7 @@ fn item_line(item: &Item) -> String {
                 Role::User => "user",
                 Role::Agent => "agent",
                 Role::Thought => "thought",
-                Role::Letter => "letter",
+                Role::SubagentMessage => "letter",
             };
             let parts: Vec<String> = message
                 .parts

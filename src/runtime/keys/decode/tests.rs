@@ -68,7 +68,7 @@ const CORPUS: [&[u8]; 43] = [
 ];
 
 fn letters(text: &str) -> Vec<TtyEvent> {
-    text.chars().map(|letter| key(KeyCode::Char(letter), KeyModifiers::NONE)).collect()
+    text.chars().map(|ch| key(KeyCode::Char(ch), KeyModifiers::NONE)).collect()
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn an_endless_paste_is_split_and_times_out() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert!(texts.chars().all(|letter| letter == '日') && texts.len() > PASTE_MAX_BYTES && out.len() > 1);
+    assert!(texts.chars().all(|ch| ch == '日') && texts.len() > PASTE_MAX_BYTES && out.len() > 1);
     out.clear();
     decoder.feed(b"k", now, &mut out);
     assert_eq!(out, letters("k"));
@@ -353,11 +353,11 @@ proptest! {
     #[test]
     fn letters_between_responses_are_typed(text in "[a-z日é]{1,20}", at in 0_usize..20) {
         let mut bytes = Vec::new();
-        for (index, letter) in text.chars().enumerate() {
+        for (index, ch) in text.chars().enumerate() {
             if index == at {
                 bytes.extend_from_slice(b"\x1b]11;rgb:1111/1111/1111\x1b\\\x1b[?2026;2$y\x1b[?62c");
             }
-            bytes.extend_from_slice(letter.to_string().as_bytes());
+            bytes.extend_from_slice(ch.to_string().as_bytes());
         }
         let typed: Vec<TtyEvent> = decoded(&[&bytes]).into_iter().filter(|decoded| matches!(decoded, TtyEvent::Input(_))).collect();
         prop_assert_eq!(typed, letters(&text));

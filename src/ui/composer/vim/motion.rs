@@ -320,14 +320,13 @@ fn find_char(text: &Text, find: Find, times: usize, is_again: bool) -> Option<Ta
     };
     let mut at = text.at;
     // A repeated `t` at its target goes to the next one.
-    if is_again && find.is_till && times == 1 && step(at).and_then(|at| text.char_at(at)) == Some(find.letter)
-    {
+    if is_again && find.is_till && times == 1 && step(at).and_then(|at| text.char_at(at)) == Some(find.ch) {
         at = step(at)?;
     }
     for _ in 0..times {
         loop {
             at = step(at)?;
-            if text.char_at(at) == Some(find.letter) {
+            if text.char_at(at) == Some(find.ch) {
                 break;
             }
         }
@@ -343,8 +342,7 @@ const PAIRS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('{', '}')];
 /// The bracket that matches the first one in the line at or after the cursor.
 fn matching(text: &Text) -> Option<usize> {
     let end = text.line_end(text.at);
-    let (offset, bracket) =
-        text.slice(text.at..end).char_indices().find(|(_, letter)| "()[]{}".contains(*letter))?;
+    let (offset, bracket) = text.slice(text.at..end).char_indices().find(|(_, ch)| "()[]{}".contains(*ch))?;
     let (open, close) = PAIRS.into_iter().find(|(open, close)| *open == bracket || *close == bracket)?;
     if bracket == open {
         close_of(text, text.at + offset + open.len_utf8(), open, close)
@@ -356,10 +354,10 @@ fn matching(text: &Text) -> Option<usize> {
 /// The unmatched closing bracket at or after a position.
 pub fn close_of(text: &Text, from: usize, open: char, close: char) -> Option<usize> {
     let mut depth = 0;
-    for (at, letter) in text.slice(from..text.text.len()).char_indices() {
-        if letter == open {
+    for (at, ch) in text.slice(from..text.text.len()).char_indices() {
+        if ch == open {
             depth += 1;
-        } else if letter == close {
+        } else if ch == close {
             if depth == 0 {
                 return Some(from + at);
             }
@@ -372,10 +370,10 @@ pub fn close_of(text: &Text, from: usize, open: char, close: char) -> Option<usi
 /// The unmatched opening bracket before a position.
 pub fn open_of(text: &Text, before: usize, open: char, close: char) -> Option<usize> {
     let mut depth = 0;
-    for (at, letter) in text.slice(0..before).char_indices().rev() {
-        if letter == close {
+    for (at, ch) in text.slice(0..before).char_indices().rev() {
+        if ch == close {
             depth += 1;
-        } else if letter == open {
+        } else if ch == open {
             if depth == 0 {
                 return Some(at);
             }
@@ -387,8 +385,7 @@ pub fn open_of(text: &Text, before: usize, open: char, close: char) -> Option<us
 
 /// The word at the cursor, or the next one in the line.
 fn word_at(text: &Text) -> Option<std::ops::Range<usize>> {
-    let is_word =
-        |at: usize| text.char_at(at).is_some_and(|letter| letter == '_' || letter.is_alphanumeric());
+    let is_word = |at: usize| text.char_at(at).is_some_and(|ch| ch == '_' || ch.is_alphanumeric());
     let (line, end) = (text.line_start(text.at), text.line_end(text.at));
     let mut start = text.at;
     while start < end && !is_word(start) {
@@ -410,7 +407,7 @@ fn word_at(text: &Text) -> Option<std::ops::Range<usize>> {
 /// The next match of a search; it wraps at the ends of the text.
 fn find_text(text: &Text, search: &Search, from: usize, times: usize) -> Option<usize> {
     let text = text.without_labels();
-    let is_letter = |letter: char| letter == '_' || letter.is_alphanumeric();
+    let is_letter = |ch: char| ch == '_' || ch.is_alphanumeric();
     let is_match = |at: &usize| {
         let before = text.slice(0..*at).chars().next_back();
         let after = text.char_at(at + search.pattern.len());

@@ -136,11 +136,11 @@ fn quoted(text: &Text, quote: char, is_around: bool) -> Option<Range<usize>> {
     let (start, end) = (text.line_start(text.at), text.line_end(text.at));
     let mut quotes = Vec::new();
     let mut is_escaped = false;
-    for (offset, letter) in text.slice(start..end).char_indices() {
-        if letter == quote && !is_escaped {
+    for (offset, ch) in text.slice(start..end).char_indices() {
+        if ch == quote && !is_escaped {
             quotes.push(start + offset);
         }
-        is_escaped = letter == '\\' && !is_escaped;
+        is_escaped = ch == '\\' && !is_escaped;
     }
     // At a quote, its place in the line decides whether it opens; elsewhere the quotes on both sides count.
     let at = text.at;
@@ -158,7 +158,7 @@ fn quoted(text: &Text, quote: char, is_around: bool) -> Option<Range<usize>> {
     if !is_around {
         return Some(inner);
     }
-    let is_blank = |letter: char| letter == ' ' || letter == '\t';
+    let is_blank = |ch: char| ch == ' ' || ch == '\t';
     let rest = text.slice(outer.end..end);
     let blanks = rest.len() - rest.trim_start_matches(is_blank).len();
     if blanks > 0 {
@@ -179,7 +179,7 @@ fn pair(
 ) -> Option<Range<usize>> {
     // At a closing bracket, its pair counts.
     let mut before = match text.char_at(text.at) {
-        Some(letter) if letter == open => text.at + open.len_utf8(),
+        Some(ch) if ch == open => text.at + open.len_utf8(),
         _ => text.at,
     };
     for round in 0..=count {
@@ -204,7 +204,7 @@ fn pair(
 fn inside(text: &Text, inner: Range<usize>) -> Range<usize> {
     let start = if text.char_at(inner.start) == Some('\n') { inner.start + 1 } else { inner.start };
     let line = text.line_start(inner.end);
-    let is_indent = text.slice(line..inner.end).chars().all(|letter| letter == ' ' || letter == '\t');
+    let is_indent = text.slice(line..inner.end).chars().all(|ch| ch == ' ' || ch == '\t');
     let end = if is_indent && line > start { line } else { inner.end };
     start..end.max(start)
 }

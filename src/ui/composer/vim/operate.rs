@@ -181,17 +181,17 @@ impl Vim {
         self.leave_visual(text);
         let times = command.count.unwrap_or(1);
         let is_done = match (&command.verb, selection) {
-            (Verb::ReplaceWith(letter), Some(range)) => {
+            (Verb::ReplaceWith(ch), Some(range)) => {
                 let starts = successors(Some(range.start), |at| Some(text.after(*at)));
                 let replaced: String = starts
                     .take_while(|at| *at < range.end)
-                    .map(|at| if text.is_line_end(at) { '\n' } else { *letter })
+                    .map(|at| if text.is_line_end(at) { '\n' } else { *ch })
                     .collect();
                 text.at = range.start;
                 text.replace(range, &replaced);
                 true
             }
-            (Verb::ReplaceWith(letter), None) => replace_chars(text, *letter, times),
+            (Verb::ReplaceWith(ch), None) => replace_chars(text, *ch, times),
             (Verb::Join(has_blanks), selection) => {
                 let count = match &selection {
                     Some(range) => {
@@ -320,12 +320,12 @@ fn in_case(text: &str, operator: Operator) -> String {
 }
 
 /// A character whose other case has several characters is unchanged.
-fn in_other_case(letter: char) -> char {
-    let (mut upper, mut lower) = (letter.to_uppercase(), letter.to_lowercase());
-    match (letter.is_lowercase(), upper.len(), lower.len()) {
-        (true, 1, _) => upper.next().unwrap_or(letter),
-        (false, _, 1) => lower.next().unwrap_or(letter),
-        _ => letter,
+fn in_other_case(ch: char) -> char {
+    let (mut upper, mut lower) = (ch.to_uppercase(), ch.to_lowercase());
+    match (ch.is_lowercase(), upper.len(), lower.len()) {
+        (true, 1, _) => upper.next().unwrap_or(ch),
+        (false, _, 1) => lower.next().unwrap_or(ch),
+        _ => ch,
     }
 }
 
@@ -334,16 +334,16 @@ fn end_of_chars(text: &Text, count: usize) -> Option<usize> {
     (0..count).try_fold(text.at, |at, _| (!text.is_line_end(at)).then(|| text.after(at)))
 }
 
-fn replace_chars(text: &mut Text, letter: char, count: usize) -> bool {
+fn replace_chars(text: &mut Text, ch: char, count: usize) -> bool {
     let Some(end) = end_of_chars(text, count) else { return false };
     let start = text.at;
-    if letter == '\n' {
+    if ch == '\n' {
         text.replace(start..end, "\n");
         text.at = start + 1;
         return true;
     }
-    text.replace(start..end, &letter.to_string().repeat(count));
-    text.at = start + letter.len_utf8() * (count - 1);
+    text.replace(start..end, &ch.to_string().repeat(count));
+    text.at = start + ch.len_utf8() * (count - 1);
     true
 }
 

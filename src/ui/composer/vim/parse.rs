@@ -109,7 +109,7 @@ pub enum Motion {
 /// A search for a character in the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Find {
-    pub letter: char,
+    pub ch: char,
     pub is_back: bool,
     /// Whether to stop before the character.
     pub is_till: bool,
@@ -334,7 +334,7 @@ impl Reader<'_> {
             '{' => Motion::ParagraphBack,
             'f' | 'F' | 't' | 'T' => {
                 let (is_back, is_till) = (key.is_uppercase(), key.eq_ignore_ascii_case(&'t'));
-                Motion::Find(Find { letter: self.next()?, is_back, is_till })
+                Motion::Find(Find { ch: self.next()?, is_back, is_till })
             }
             ';' | ',' => Motion::FindAgain(key == ','),
             '%' => Motion::Match,
@@ -343,7 +343,7 @@ impl Reader<'_> {
                 loop {
                     match self.keys.next() {
                         Some('\n') => break Motion::Search { pattern, is_back: key == '?' },
-                        Some(letter) => pattern.push(letter),
+                        Some(ch) => pattern.push(ch),
                         None => return Err(Stop::Searching),
                     }
                 }

@@ -124,7 +124,7 @@ impl Text {
 
     /// Whether the position is after the last character of its line.
     pub fn is_line_end(&self, at: usize) -> bool {
-        self.char_at(at).is_none_or(|letter| letter == '\n')
+        self.char_at(at).is_none_or(|ch| ch == '\n')
     }
 
     /// Whether the line with this position is empty.
@@ -189,7 +189,7 @@ impl Text {
         match self.char_at(at) {
             None | Some(' ' | '\t' | '\n') => BLANK,
             Some(_) if is_big => PUNCTUATION,
-            Some(letter) => class(letter),
+            Some(ch) => class(ch),
         }
     }
 
@@ -226,14 +226,14 @@ impl Text {
 }
 
 /// The class of a character, as in vim: scripts without blanks between words have classes of their own.
-fn class(letter: char) -> u32 {
-    match u32::from(letter) {
+fn class(ch: char) -> u32 {
+    match u32::from(ch) {
         0x3041..=0x309f => 0x3040,
         0x30a0..=0x30ff | 0x31f0..=0x31ff | 0xff66..=0xff9d => 0x30a0,
         0x3400..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x3ffff => 0x4e00,
         0xac00..=0xd7a3 => 0xac00,
         0x1f000..=0x1faff | 0x2600..=0x27bf => EMOJI,
-        _ if letter == '_' || letter.is_alphanumeric() => WORD,
+        _ if ch == '_' || ch.is_alphanumeric() => WORD,
         _ => PUNCTUATION,
     }
 }

@@ -8,7 +8,7 @@ use super::super::permission::place_in_queue;
 use crate::config::keymap::Context;
 use crate::model::{Action, FieldKind, FormField};
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs::{self, field_hint, shown_value};
+use crate::ui::dialogs::{field_hint, shown_value};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
@@ -29,7 +29,7 @@ pub fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let is_full = dialogs::is_full_screen(ctx.app);
+    let is_full = ctx.keys.is_full_screen;
     let position = DialogPosition::new(area, Size::Small, is_full);
     let cols = position.cols();
     let heading = title.map(text::one_line).filter(|title| !title.is_empty());
@@ -43,13 +43,13 @@ pub fn draw(
         sheet.body.extend(wrapped(ctx, Role::Dialog, paragraph, cols));
     }
     let fresh;
-    let form = if let Some(form) = &ctx.app.request_view.form {
+    let form = if let Some(form) = &ctx.request_view.form {
         form
     } else {
         fresh = FormState::new(fields);
         &fresh
     };
-    let selected = ctx.app.request_view.selected;
+    let selected = ctx.request_view.selected;
     for (index, field) in form.fields.iter().enumerate() {
         if !sheet.body.is_empty() {
             sheet.body.push(Row::default());
@@ -73,8 +73,8 @@ pub fn draw(
         sheet.foot = wrapped(ctx, Role::TextStrong, &format!("Sent to {}.", ctx.agent()), cols);
     }
     // Its fields get keys only after the user moved there.
-    let is_beside = dialogs::is_beside_draft(ctx.app);
-    let is_entered = !dialogs::is_closed(ctx.app) || form.is_one_question();
+    let is_beside = ctx.keys.is_beside_draft;
+    let is_entered = !ctx.keys.is_closed || form.is_one_question();
     let accepts = if is_entered { accepts } else { "fill in" };
     if !is_entered || is_beside {
         sheet.set_hints([

@@ -38,7 +38,7 @@ pub(super) fn draw(
     buf: &mut Canvas,
 ) -> Option<Position> {
     if dialog.is_whole
-        && let Some((key, open)) = dialog.request(ctx.state)
+        && let Some((key, open)) = dialog.answerable(ctx.state)
         && let Some(session) = ctx.state.sessions.get(&key)
     {
         draw_whole(&ctx.of(session), open, view, area, buf);
@@ -62,7 +62,7 @@ pub(super) fn draw(
         sheet.body = wrapped(ctx, Role::TextDim, "Inbox is empty.", cols);
     }
     let mut hints = vec![ctx.hint(Context::Permission, Action::Accept, "open")];
-    if let Some((_, open)) = dialog.request(ctx.state) {
+    if let Some((_, open)) = dialog.answerable(ctx.state) {
         let count = if let OpenRequestKind::Permission { request, .. } = &open.kind {
             (sheet.foot, sheet.pinned) = options::rows(ctx, request, None, cols);
             request.options.len()
@@ -95,7 +95,7 @@ pub(super) fn draw(
 fn draw_whole(ctx: &FrameContext, open: &OpenRequest, view: &mut ViewState, area: Rect, buf: &mut Canvas) {
     view.show_dialog(DialogId::Ask(open.request_id));
     if !matches!(open.kind, OpenRequestKind::Elicitation(_)) {
-        permission::draw(ctx, open, view, area, buf);
+        permission::draw(ctx, open, None, view, area, buf);
     }
 }
 

@@ -13,7 +13,6 @@ use crate::config::keymap::Context;
 use crate::core::state::fuzzy::{self, Texts};
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
-use crate::ui::dialogs;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
@@ -54,7 +53,7 @@ pub(super) fn draw(
     } else {
         list.rows.len().to_string()
     };
-    let placeholder = if dialogs::is_closed(ctx.app) { "" } else { "type to filter" };
+    let placeholder = if ctx.keys.is_closed { "" } else { "type to filter" };
     sheet.head.push(input(ctx, &list.filter, placeholder, false, cols));
     let is_filtered = !list.filter.text.trim().is_empty();
     let labels = shape.label_cols.min(usize::from(cols) / 2);
@@ -95,10 +94,9 @@ pub(super) fn draw(
         sheet.foot.splice(..about.len().min(2), about);
     }
     sheet.set_hints([
-        ctx.hint(Context::Main, Action::AnswerRequest, "answer")
-            .filter(|_| dialogs::is_beside_draft(ctx.app)),
-        ctx.hint(Context::List, Action::Accept, style.verb).filter(|_| !dialogs::is_beside_draft(ctx.app)),
-        ctx.hint(Context::Main, Action::AnswerRequest, "filter").filter(|_| dialogs::is_closed(ctx.app)),
+        ctx.hint(Context::Main, Action::AnswerRequest, "answer").filter(|_| ctx.keys.is_beside_draft),
+        ctx.hint(Context::List, Action::Accept, style.verb).filter(|_| !ctx.keys.is_beside_draft),
+        ctx.hint(Context::Main, Action::AnswerRequest, "filter").filter(|_| ctx.keys.is_closed),
         ctx.hint(Context::List, Action::Escape, "close"),
         Some(ctx.updown("choose")),
     ]);
@@ -264,11 +262,11 @@ fn marked(ctx: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
     let found = matched(label, filter);
     let mut spans: Vec<Span<'static>> = Vec::new();
     let (plain, hit) = (ctx.style(Role::Dialog), ctx.style(Role::Match));
-    for (index, letter) in label.char_indices() {
+    for (index, ch) in label.char_indices() {
         let style = if found.contains(&index) { hit } else { plain };
         match spans.last_mut() {
-            Some(last) if last.style == style => last.content.to_mut().push(letter),
-            _ => spans.push(Span::styled(letter.to_string(), style)),
+            Some(last) if last.style == style => last.content.to_mut().push(ch),
+            _ => spans.push(Span::styled(ch.to_string(), style)),
         }
     }
     spans
@@ -276,8 +274,8 @@ fn marked(ctx: &FrameContext, label: &str, filter: &str) -> Vec<Span<'static>> {
 
 /// Byte offsets of the matched letters in a label: each word as a substring, otherwise its letters in order.
 fn matched(label: &str, filter: &str) -> Vec<usize> {
-    let lower = |letter: char| letter.to_lowercase().next().unwrap_or(letter);
-    let letters: Vec<(usize, char)> = label.char_indices().map(|(at, letter)| (at, lower(letter))).collect();
+    let lower = |ch: char| ch.to_lowercase().next().unwrap_or(ch);
+    let letters: Vec<(usize, char)> = label.char_indices().map(|(at, ch)| (at, lower(ch))).collect();
     let mut found = Vec::new();
     for word in filter.split_whitespace() {
         let word: Vec<char> = word.chars().map(lower).collect();
@@ -288,8 +286,8 @@ fn matched(label: &str, filter: &str) -> Vec<usize> {
         }
         let mut rest = word.iter().peekable();
         let mut scattered = Vec::new();
-        for (at, letter) in &letters {
-            if rest.peek() == Some(&letter) {
+        for (at, ch) in &letters {
+            if rest.peek() == Some(&ch) {
                 scattered.push(*at);
                 rest.next();
             }

@@ -395,7 +395,7 @@ fn preview(
     let position = Rect { x: 0, y: 0, width: cols, height };
     let mut page = Canvas::new(cols, height);
     page.set_style(position, ctx.style(Role::Dialog));
-    transcript::draw(session, ctx.app.views.untouched(), &mut view.preview, &ctx.render, position, &mut page);
+    transcript::draw(session, ctx.views.untouched(), &mut view.preview, &ctx.render, position, &mut page);
     lines.extend((0..height).map(|y| Row::from(line_of(&page, y))));
     if let Some(first) = lines.first_mut() {
         let label = format!(" end of session, {} ", counted(turns, "turn", "turns"));

@@ -1,12 +1,13 @@
 //! Tests of the queue, pages to read, and renaming.
 
 use crate::config::keymap::Context;
-use crate::core::{Consequence, DiffLayout, DiffRoom, Effect, Question, Screen, ViewCommand};
+use crate::core::{Consequence, Effect, OutputRoom, Question, ViewCommand};
 use crate::model::{Action, AgentCommand, Call, Plan, PlanBody, TerminalSize};
 use crate::ui::Event;
 use crate::ui::dialogs::focus;
 use crate::ui::dialogs::testkit::{CONN, Rig, has_cancel, views};
 use crate::ui::dialogs::{LogPage, QueueDialog};
+use crate::ui::screen::{DiffLayout, DiffRoom, Screen};
 use crate::ui::update;
 
 fn rig_with_queue(prompts: &[&str]) -> Rig {
@@ -332,13 +333,12 @@ fn display_options_are_toggled_from_anywhere() {
 fn the_diff_layout_is_the_opposite_of_what_is_shown_and_then_stays() {
     let screen = |diffs| Screen {
         diffs,
-        output_cols: 80,
-        terminal: TerminalSize { rows: 20, cols: 80 },
+        output: OutputRoom { cols: 80, terminal: TerminalSize { rows: 20, cols: 80 } },
         fits_plan: true,
         shows_steps: false,
     };
     let mut rig = Rig::new();
-    rig.state.screen = Some(screen(DiffRoom::Wide));
+    rig.screen = Some(screen(DiffRoom::Wide));
     rig.act(Action::ToggleDiffLayout);
     assert_eq!(rig.diff_layout, DiffLayout::Unified, "diffs were side by side");
     rig.act(Action::ToggleDiffLayout);
@@ -359,16 +359,15 @@ fn the_plan_is_toggled_by_what_is_shown() {
     let screen = |fits_plan| {
         Some(Screen {
             diffs: DiffRoom::Wide,
-            output_cols: 80,
-            terminal: TerminalSize { rows: 20, cols: 80 },
+            output: OutputRoom { cols: 80, terminal: TerminalSize { rows: 20, cols: 80 } },
             fits_plan,
             shows_steps: false,
         })
     };
-    rig.state.screen = screen(true);
+    rig.screen = screen(true);
     rig.act(Action::TogglePlan);
     assert_eq!(rig.shown_mut().plan_fold, Some(false), "a low screen showed one line");
-    rig.state.screen = screen(false);
+    rig.screen = screen(false);
     rig.act(Action::TogglePlan);
     assert_eq!(rig.shown_mut().plan_fold, Some(false));
     let said = rig.state.flash.clone().unwrap_or_default();

@@ -124,10 +124,10 @@ impl Typist {
 
     /// Types a sentence and sends it.
     fn sentence(&mut self, sentence: &str) {
-        for letter in sentence.chars() {
+        for ch in sentence.chars() {
             let pause = 30 + self.random.below(671);
             self.wait(pause);
-            self.press(KeyCode::Char(letter));
+            self.press(KeyCode::Char(ch));
         }
         let pause = 30 + self.random.below(671);
         self.wait(pause);

@@ -15,7 +15,7 @@ fn normal_mode(draft: &str) -> Rig {
 }
 
 fn typed(rig: &mut Rig, keys: &str) -> Vec<Event> {
-    keys.chars().map(|letter| rig.key(KeyCode::Char(letter))).last().unwrap()
+    keys.chars().map(|ch| rig.key(KeyCode::Char(ch))).last().unwrap()
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn the_clipboard_register_is_read() {
 fn vim_keys_do_not_apply_to_questions() {
     let mut rig = Rig::new(fixture::permission());
     rig.view.set_vim(true);
-    assert_eq!(typed(&mut rig, "x"), [Event::Letter('x', None)]);
+    assert_eq!(typed(&mut rig, "x"), [Event::Character('x', None)]);
 }
 
 #[test]

@@ -140,9 +140,9 @@ fn literal(query: &str) -> (String, usize) {
 /// count.
 fn has_capital(query: &str, is_regex: bool) -> bool {
     let mut is_escaped = false;
-    query.chars().any(|letter| {
-        let counts = letter.is_uppercase() && !is_escaped;
-        is_escaped = is_regex && letter == '\\' && !is_escaped;
+    query.chars().any(|ch| {
+        let counts = ch.is_uppercase() && !is_escaped;
+        is_escaped = is_regex && ch == '\\' && !is_escaped;
         counts
     })
 }

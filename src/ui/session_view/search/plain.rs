@@ -8,8 +8,8 @@ pub(super) fn plain(output: &[u8]) -> String {
     let mut out = String::with_capacity(output.len());
     let mut line_start = 0;
     let mut letters = output.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
+    while let Some(ch) = letters.next() {
+        match ch {
             '\n' => {
                 out.push('\n');
                 line_start = out.len();
@@ -25,8 +25,8 @@ pub(super) fn plain(output: &[u8]) -> String {
             '\u{1b}' => skip_escape(&mut letters),
             '\u{9b}' => skip_control(&mut letters),
             '\t' => out.push('\t'),
-            letter if letter.is_control() => {}
-            letter => out.push(letter),
+            ch if ch.is_control() => {}
+            ch => out.push(ch),
         }
     }
     out
@@ -39,11 +39,11 @@ fn skip_escape(letters: &mut Letters<'_>) {
         Some('[') => skip_control(letters),
         // A string ends with BEL or `ESC \`.
         Some(']' | 'P' | '_' | '^' | 'X') => {
-            while let Some(letter) = letters.next() {
-                if letter == '\u{7}' || letter == '\u{9c}' {
+            while let Some(ch) = letters.next() {
+                if ch == '\u{7}' || ch == '\u{9c}' {
                     return;
                 }
-                if letter == '\u{1b}' {
+                if ch == '\u{1b}' {
                     letters.next_if_eq(&'\\');
                     return;
                 }
@@ -58,8 +58,8 @@ fn skip_escape(letters: &mut Letters<'_>) {
 }
 
 fn skip_control(letters: &mut Letters<'_>) {
-    while letters.next_if(|letter| matches!(letter, '\u{20}'..='\u{3f}')).is_some() {}
-    letters.next_if(|letter| matches!(letter, '\u{40}'..='\u{7e}'));
+    while letters.next_if(|ch| matches!(ch, '\u{20}'..='\u{3f}')).is_some() {}
+    letters.next_if(|ch| matches!(ch, '\u{40}'..='\u{7e}'));
 }
 
 #[cfg(test)]

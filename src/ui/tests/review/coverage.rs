@@ -15,7 +15,7 @@ fn hiding_text(number: usize) -> impl Strategy<Value = String> {
         3 => (prop::sample::select(vec![
             ' ', '\t', '\u{3000}', '\u{a0}', '\u{1680}', '\u{2000}', '\u{2003}', '\u{200a}', '\u{202f}', '\u{205f}',
             '\u{2800}', '\u{3164}', '\u{ad}', '\u{feff}', '\u{85}', '\u{2028}', '\u{b}', '\u{c}', '\n',
-        ]), 1_usize..400).prop_map(|(letter, count)| letter.to_string().repeat(count)),
+        ]), 1_usize..400).prop_map(|(ch, count)| ch.to_string().repeat(count)),
         2 => (prop::sample::select(vec![" ", "\t", "\u{a0}", "\u{3000}", "\u{2007}", ""]), 1_usize..200)
             .prop_map(|(blank, count)| format!("{blank}\n").repeat(count)),
         1 => (1_usize..70).prop_map(|kib| "x".repeat(kib << 10)),

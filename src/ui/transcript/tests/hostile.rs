@@ -67,7 +67,7 @@ fn items(text: &str) -> Vec<ItemBody> {
         ContentBlock::Unknown(raw()),
     ];
     let mut out: Vec<ItemBody> = Vec::new();
-    for role in [Role::User, Role::Agent, Role::Thought, Role::Letter] {
+    for role in [Role::User, Role::Agent, Role::Thought, Role::SubagentMessage] {
         let ItemBody::Message(mut said) = message(role, text) else { unreachable!() };
         said.parts.extend(blocks.iter().cloned().map(MessagePart::Block));
         out.push(ItemBody::Message(said));
@@ -135,9 +135,8 @@ fn check(buf: &Buffer) -> Result<(), TestCaseError> {
     let width = usize::from(buf.area.width);
     for (index, cell) in buf.content.iter().enumerate() {
         let symbol = cell.symbol();
-        let is_bad = |letter: char| {
-            letter.is_control()
-                || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{10eeee}')
+        let is_bad = |ch: char| {
+            ch.is_control() || matches!(ch, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{10eeee}')
         };
         prop_assert!(!symbol.chars().any(is_bad), "{:?} at {}, {}", symbol, index % width, index / width);
         let cols = usize::from(cell.cell_width()).max(1);

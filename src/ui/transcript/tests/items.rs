@@ -217,7 +217,7 @@ fn thoughts() {
         expire is still taken as good.\n\n- look at token.rs\n- look at session.rs";
     push(&mut session, message(Role::Thought, text));
     push(&mut session, open_message(Role::Thought, text));
-    push(&mut session, message(Role::Letter, "Find all callers.\nTell only their names."));
+    push(&mut session, message(Role::SubagentMessage, "Find all callers.\nTell only their names."));
     snap("thoughts", &session);
 }
 

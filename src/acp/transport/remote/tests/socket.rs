@@ -119,14 +119,14 @@ async fn an_agent_that_reads_nothing_during_a_turn_is_not_lost() {
 async fn half_open_on_wish(server: u16) -> (u16, tokio::sync::watch::Sender<bool>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let (swallow, wish) = tokio::sync::watch::channel(false);
+    let (swallow, header_request) = tokio::sync::watch::channel(false);
     tokio::spawn(async move {
         let (client, _) = listener.accept().await.unwrap();
         let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
         let ((mut from_client, mut to_client), (mut from_server, mut to_server)) =
             (client.into_split(), server.into_split());
-        let there = pass(&mut from_client, &mut to_server, wish.clone());
-        let back = pass(&mut from_server, &mut to_client, wish);
+        let there = pass(&mut from_client, &mut to_server, header_request.clone());
+        let back = pass(&mut from_server, &mut to_client, header_request);
         tokio::join!(there, back);
     });
     (port, swallow)

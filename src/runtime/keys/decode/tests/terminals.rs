@@ -187,27 +187,25 @@ impl Terminal {
     fn new(name: &'static str, characters: Characters, tables: &[&[(&str, &[u8])]]) -> Self {
         let mut keys: Vec<(String, Vec<u8>)> =
             tables.concat().into_iter().map(|(key, bytes)| (key.to_owned(), bytes.to_owned())).collect();
-        keys.extend(('!'..='~').map(|letter| (name_of(letter), vec![letter as u8])));
-        for letter in ('a'..='z').filter(|letter| !"hijm".contains(*letter)) {
+        keys.extend(('!'..='~').map(|ch| (name_of(ch), vec![ch as u8])));
+        for ch in ('a'..='z').filter(|ch| !"hijm".contains(*ch)) {
             let bytes = match characters {
-                Characters::Kitty => format!("\x1b[{};5u", letter as u32).into_bytes(),
-                Characters::Legacy | Characters::WithoutAlt => vec![letter as u8 & 0x1f],
+                Characters::Kitty => format!("\x1b[{};5u", ch as u32).into_bytes(),
+                Characters::Legacy | Characters::WithoutAlt => vec![ch as u8 & 0x1f],
             };
-            keys.push((format!("ctrl+{letter}"), bytes));
+            keys.push((format!("ctrl+{ch}"), bytes));
         }
         // In the legacy encoding, `[`, `]`, `O`, `P`, `X`, `^` and `_` after Esc start other sequences.
-        for letter in ('!'..='~').filter(|letter| !"[]OPX^_".contains(*letter)) {
-            let name = if letter.is_ascii_uppercase() {
-                format!("alt+shift+{}", letter.to_ascii_lowercase())
+        for ch in ('!'..='~').filter(|ch| !"[]OPX^_".contains(*ch)) {
+            let name = if ch.is_ascii_uppercase() {
+                format!("alt+shift+{}", ch.to_ascii_lowercase())
             } else {
-                format!("alt+{}", name_of(letter))
+                format!("alt+{}", name_of(ch))
             };
             match characters {
-                Characters::Legacy => keys.push((name, vec![0x1b, letter as u8])),
-                Characters::Kitty
-                    if letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == ',' =>
-                {
-                    keys.push((name, format!("\x1b[{};3u", letter as u32).into_bytes()));
+                Characters::Legacy => keys.push((name, vec![0x1b, ch as u8])),
+                Characters::Kitty if ch.is_ascii_lowercase() || ch.is_ascii_digit() || ch == ',' => {
+                    keys.push((name, format!("\x1b[{};3u", ch as u32).into_bytes()));
                 }
                 Characters::Kitty | Characters::WithoutAlt => {}
             }
@@ -221,8 +219,8 @@ impl Terminal {
     }
 }
 
-fn name_of(letter: char) -> String {
-    match letter {
+fn name_of(ch: char) -> String {
+    match ch {
         '+' => "plus".to_owned(),
         '-' => "minus".to_owned(),
         other => other.to_string(),

@@ -1,10 +1,14 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::core::{DiffRoom, ItemBody, ToolCall, ViewCommand};
-use crate::model::{DiffPosition, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus};
+use crate::core::{ItemBody, ToolCall, ViewCommand};
+use crate::model::{
+    DiffChange, DiffPosition, FileDiff, LocatedDiff, PieceStart, ToolContent, ToolKind, ToolStatus,
+};
 use crate::ui::dialogs::ChangesDialog;
+use crate::ui::diff::cache;
 use crate::ui::render_context::Glyphs;
+use crate::ui::screen::{DiffLayout, DiffRoom};
 use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
 fn stage() -> Stage {
