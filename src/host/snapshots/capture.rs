@@ -57,13 +57,6 @@ impl Omitted {
     }
 }
 
-/// What is done with a path that may have changed.
-enum Look {
-    Add { bytes: u64 },
-    Gone,
-    Omit(Why),
-}
-
 impl Snapshots {
     /// Captures the folder; the repository is locked.
     pub(super) fn capture_locked(&self, session: &str, extra: &[PathBuf]) -> Result<Captured, SnapshotError> {
@@ -75,14 +68,15 @@ impl Snapshots {
         for path in self.session_files().filter(|path| path.extension() != Some(OsStr::new("index"))) {
             let _ = fs::remove_file(path);
         }
-        let (git, session) = (self.git(), session_name(session));
+        // A name for files and references.
+        let (git, session) = (self.git(), content_hash(session.as_bytes()));
         let run = self.at(format!("sessions/{session}-{}.run", unix_micros()));
-        let start = || self.copy_index(&session, &run);
-        let captured = match start().and_then(|()| self.capture_from(&git, &session, &run, extra)) {
+        let capture = || self.capture_from(&git, &session, &run, extra);
+        let captured = match self.copy_index(&session, &run).and_then(|()| capture()) {
             // A damaged index, or one with objects that were deleted. Without an index, each file is read.
             Err(SnapshotError::Failed(_)) => {
                 let _ = fs::remove_file(&run);
-                self.capture_from(&git, &session, &run, extra)
+                capture()
             }
             captured => captured,
         };
@@ -187,16 +181,15 @@ impl Snapshots {
         omitted.extend(nested.into_iter().map(|path| (path, Why::NestedRepository)));
         for path in extra.into_iter().chain(changed) {
             match self.look(&path) {
-                Look::Add { bytes: more } => {
-                    bytes += more;
+                Ok(size) => {
+                    bytes += size;
                     count += 1;
                     added.extend_from_slice(files::bytes(path.as_os_str()));
                     added.push(0);
                 }
-                Look::Gone => drop(removed.insert(path)),
-                Look::Omit(why) => {
-                    removed.insert(path.clone());
-                    omitted.insert(path, why);
+                Err(why) => {
+                    omitted.extend(why.map(|why| (path.clone(), why)));
+                    removed.insert(path);
                 }
             }
         }
@@ -229,24 +222,21 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Decides about a path that is not in the index as it is on the disk.
-    fn look(&self, path: &Path) -> Look {
-        let is_folder =
-            |path: &Path| self.folder.join(path).symlink_metadata().is_ok_and(|meta| meta.is_dir());
-        let full = self.folder.join(path);
-        let Ok(meta) = full.symlink_metadata() else { return Look::Gone };
+    /// The size of a path that can be captured, or why it cannot be; `None`: it does not exist.
+    fn look(&self, path: &Path) -> Result<u64, Option<Why>> {
+        let look = |path: &Path| self.folder.join(path).symlink_metadata();
+        let Ok(meta) = look(path) else { return Err(None) };
+        let is_readable = || meta.is_symlink() || files::open_at_once(&self.folder.join(path)).is_ok();
         match () {
-            () if !path.ancestors().skip(1).all(is_folder) => Look::Omit(Why::Outside),
-            () if meta.is_dir() => Look::Gone,
-            () if is_reserved(path, meta.is_symlink()) => Look::Omit(Why::Special),
-            () if meta.is_symlink() => Look::Add { bytes: meta.len() },
-            () if !meta.is_file() => Look::Omit(Why::Special),
-            () if meta.len() > self.limits.max_file_bytes => Look::Omit(Why::TooLarge),
-            () if files::open_at_once(&full).is_err() => match full.symlink_metadata() {
-                Ok(_) => Look::Omit(Why::Unreadable),
-                Err(_) => Look::Gone,
-            },
-            () => Look::Add { bytes: meta.len() },
+            () if !path.ancestors().skip(1).all(|path| look(path).is_ok_and(|meta| meta.is_dir())) => {
+                Err(Some(Why::Outside))
+            }
+            () if meta.is_dir() => Err(None),
+            () if is_reserved(path, meta.is_symlink()) => Err(Some(Why::Special)),
+            () if !meta.is_file() && !meta.is_symlink() => Err(Some(Why::Special)),
+            () if meta.len() > self.limits.max_file_bytes => Err(Some(Why::TooLarge)),
+            () if !is_readable() => Err(look(path).is_ok().then_some(Why::Unreadable)),
+            () => Ok(meta.len()),
         }
     }
 
@@ -278,13 +268,11 @@ impl Snapshots {
         self.add_unreadable(omitted, rest)?;
         let mut budget = MAX_ALL_LISTED;
         for name in split(&rest.stdout) {
-            let mut found = BTreeMap::from([(path_of(name), Why::Ignored)]);
-            if let Some(folder) = name.strip_suffix(b"/").map(path_of) {
-                let mut left = MAX_LISTED.min(budget);
-                found.clear();
-                if list(&self.folder, &folder, &mut found, &mut left).is_none() {
-                    found = BTreeMap::from([(folder, Why::Ignored)]);
-                }
+            let path = path_of(name.strip_suffix(b"/").unwrap_or(name));
+            let (mut found, mut left) = (BTreeMap::new(), MAX_LISTED.min(budget));
+            if !name.ends_with(b"/") || list(&self.folder, &path, &mut found, &mut left).is_none() {
+                found = BTreeMap::from([(path, Why::Ignored)]);
+            } else {
                 budget = budget.saturating_sub(found.len());
             }
             for (path, why) in found {
@@ -401,15 +389,6 @@ fn both<A: Send, B>(one: impl FnOnce() -> A + Send, other: impl FnOnce() -> B) -
         let other = other();
         (one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), other)
     })
-}
-
-/// The name of a session in file names and references.
-pub(super) fn session_name(session: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    match session.len() {
-        1..=64 if session.bytes().all(is_plain) && !session.starts_with('-') => session.to_owned(),
-        _ => format!("x{}", content_hash(session.as_bytes())),
-    }
 }
 
 pub(super) fn unix_micros() -> u64 {

@@ -154,21 +154,12 @@ impl Record {
 type Outcome = (Vec<PathBuf>, Vec<(PathBuf, String)>);
 
 impl Snapshots {
-    /// Plans to bring paths from their state in `from` to that in `to`. `paths`: only these (absolute, or relative to
-    /// the folder); `None`: all that differ.
+    /// Plans to bring the paths that differ from their state in `from` to that in `to`.
     ///
     /// # Errors
     /// A snapshot is not in the store, or git failed. What is wrong with a single path is in its step.
-    pub fn plan(
-        &self,
-        paths: Option<&[PathBuf]>,
-        from: &SnapshotId,
-        to: &SnapshotId,
-    ) -> Result<Plan, SnapshotError> {
-        let wanted: Option<BTreeSet<PathBuf>> =
-            paths.map(|paths| paths.iter().filter_map(|path| self.relative(path)).collect());
-        let mut changes = self.changes(from, to)?;
-        changes.retain(|change| wanted.as_ref().is_none_or(|wanted| wanted.contains(&change.path)));
+    pub fn plan(&self, from: &SnapshotId, to: &SnapshotId) -> Result<Plan, SnapshotError> {
+        let changes = self.changes(from, to)?;
         let git = self.git();
         let omitted = compare::omitted(&git, to)?;
         let sizes = sizes(&git, changes.iter().filter_map(|change| Some(&change.after.as_ref()?.id)))?;

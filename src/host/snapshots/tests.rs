@@ -82,7 +82,7 @@ impl Rig {
 
     /// Restores all paths that differ, without conflicts.
     fn undo(&self, from: &SnapshotId, to: &SnapshotId) -> Restored {
-        let plan = self.open().plan(None, from, to).unwrap();
+        let plan = self.open().plan(from, to).unwrap();
         let chosen = all(&plan);
         self.open().restore("s", &plan, &chosen).unwrap()
     }
