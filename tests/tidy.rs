@@ -185,6 +185,7 @@ fn the_protocol_is_used_in_acp_only() {
             "acp",
             "host/grants",
             "host/registry",
+            "host/snapshots",
             "store",
             "cli/sessions",
             "demo",
