@@ -32,6 +32,8 @@ fn records_have_this_format() {
     );
     let chunk = SessionUpdate::Chunk { role: Role::Thought, message: Some("m1".into()), text: "hm".into() };
     check(&Record::Update(chunk), r#"{"update":{"chunk":{"role":"thought","message":"m1","text":"hm"}}}"#);
+    let chunk = SessionUpdate::Chunk { role: Role::SubagentMessage, message: None, text: "go".into() };
+    check(&Record::Update(chunk), r#"{"update":{"chunk":{"role":"letter","text":"go"}}}"#);
     let mut patch = ToolCallPatch::new("t1".into());
     patch.is_announcement = true;
     patch.title = Patch::Set("Edit a.rs".into());
