@@ -98,8 +98,6 @@ impl Client {
     fn apply(&mut self, event: Event) -> anyhow::Result<()> {
         let mut cx = Cx::new(Instant::now());
         core::update(&mut self.state, event, &mut cx);
-        // This front end has no dialogs to open.
-        self.state.ui_requests.clear();
         let changes = self.printed.changes(&self.state);
         if !changes.is_empty() {
             let line = serde_json::to_string(&changes)?;

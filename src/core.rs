@@ -23,7 +23,7 @@ pub use state::event::Event;
 pub use state::files::FileJobs;
 pub use state::line::LineInput;
 pub use state::question::{
-    Answer, Consequence, FormValues, Question, QuestionId, RewindWay, TrustAnswer, URL_OPTIONS, UserAnswer,
+    Answer, Consequence, FormValues, Question, QuestionId, TrustAnswer, URL_OPTIONS, UserAnswer,
 };
 pub use state::recorded::{Handover, Loading, Reading, RecorderState};
 pub use state::replay::{Replay, Spool};
@@ -32,10 +32,11 @@ pub use state::sessions::Sessions;
 pub use state::tab::TabMark;
 pub use state::titles::{session_title, title_of};
 pub use state::transcript::*;
+pub use state::ui_request::{RewindWay, UiRequest};
 pub use state::unseen::{Unseen, UnseenKind};
 pub use state::{
     AUTO_THEME, AgentChoice, ConfigNews, Counters, FolderRequest, MouseOwner, OtherTab, OutputRoom,
-    ProjectRequest, Setup, State, ThemeInfo, UiRequest,
+    ProjectRequest, Setup, State, ThemeInfo,
 };
 
 use std::time::Instant;
@@ -86,11 +87,11 @@ pub fn start(mut setup: Setup, cx: &mut Cx) -> State {
         _ if waits => {}
         Some(spec) => lifecycle::conn::start_agent(&mut state, key, spec, cx),
         None if state.setup.lists_sessions => {}
-        None => state.ui_requests.push(UiRequest::AgentPicker),
+        None => cx.requests.push(UiRequest::AgentPicker),
     }
     lifecycle::archive::reopen_tabs(&mut state, key, other_tabs, cx);
     if state.setup.lists_sessions {
-        state.ui_requests.push(UiRequest::Act(Action::OpenSessions));
+        cx.requests.push(UiRequest::Act(Action::OpenSessions));
     }
     if let Some(question) = question {
         lifecycle::project::ask(&mut state, ProjectRequest { question, session: key, held }, cx.now);
@@ -123,7 +124,7 @@ fn reopen_session(state: &mut State, key: SessionKey, saved: RecordedSession, cx
         }
     }
     if !session.draft.is_empty() {
-        state.ui_requests.push(UiRequest::DraftChanged(key));
+        cx.requests.push(UiRequest::DraftChanged(key));
     }
     let waiting = session.outbox.queue_len();
     if waiting > 0 {

@@ -28,6 +28,7 @@ pub mod tab;
 pub mod texts;
 pub mod titles;
 pub mod transcript;
+pub mod ui_request;
 pub mod unseen;
 pub mod url;
 
@@ -37,14 +38,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::model::{
-    AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, ItemId,
-    McpServer, PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey,
-    SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
+    AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
+    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey, SessionWorkspace,
+    SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
 };
 
 use super::{Session, Sessions};
 use conn::Conn;
-use question::{Question, RewindWay};
+use question::Question;
 
 /// The complete state of the app. Plain data: it can be cloned, compared and printed.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,8 +88,6 @@ pub struct State {
     pub last_input: Option<Instant>,
     /// Time of the last Ctrl+C on an empty prompt.
     pub last_interrupt: Option<Instant>,
-    /// Requests of the lower layers to the front end, which takes them after each event.
-    pub ui_requests: Vec<UiRequest>,
     /// Number of changes that may affect the screen; other events cost no frame.
     pub changes: u64,
     /// The same without text of running turns, which changes only the transcript.
@@ -123,7 +122,6 @@ impl State {
             has_focus: true,
             last_input: None,
             last_interrupt: None,
-            ui_requests: Vec::new(),
             changes: 0,
             chrome_changes: 0,
             is_quitting: false,
@@ -178,49 +176,6 @@ impl State {
         let conn = self.conn_of(super::state::lookup::root_of(self, self.active));
         conn.map(|conn| conn.listing.sessions.as_slice()).unwrap_or_default()
     }
-}
-
-/// What the layers below the dialogs ask of them: to open or close a dialog, to show a change, or to run an action that
-/// waited.
-#[derive(Debug, Clone, PartialEq)]
-pub enum UiRequest {
-    AgentPicker,
-    /// A prompt needs an agent: the same, unless a dialog is open.
-    AgentForPrompt,
-    /// The list of agents is open: look for changes.
-    FindAgents,
-    /// The sign-in methods of an agent.
-    SignIn {
-        conn: ConnId,
-        /// The session that requires it; `None`: a prompt of the active one, unless a dialog is open.
-        session: Option<SessionKey>,
-    },
-    /// The list of agents closes: one was chosen elsewhere.
-    CloseAgents,
-    /// The agents that can be started have changed.
-    AgentsChanged,
-    /// It is known which agents were used before; the one to mark, if any.
-    AgentsUsed(Option<String>),
-    /// The last session of the folder can be offered.
-    LastSessionFound,
-    /// The open sessions, or those that the agent lists, have changed.
-    SessionsChanged,
-    /// A stored session has this title, if given; and whether its agent does not have it.
-    SavedTitle(String, Option<String>, bool),
-    /// A stored session was deleted.
-    SavedGone(String),
-    Rewind(SessionKey, ItemId, RewindWay),
-    /// The core has changed the draft of a session.
-    DraftChanged(SessionKey),
-    /// An item that a search over all sessions found; its matches are between `\u{2}` and `\u{3}` in the snippet.
-    ShowFound {
-        session: SessionKey,
-        item: ItemId,
-        snippet: String,
-    },
-    Act(Action),
-    /// A command that was selected in a list, and the filter of the list that it opens.
-    Command(Action, String),
 }
 
 /// The start parameters: configuration, command line, and what was detected on this machine.

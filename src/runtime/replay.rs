@@ -32,7 +32,7 @@ use crate::ui::plain::PlainOutput;
 use crate::ui::render_context::Glyphs;
 use crate::ui::theme::Theme;
 use crate::ui::{self, Canvas, ViewState, text};
-use crate::ui::{App, update};
+use crate::ui::{App, dialogs, update};
 
 use super::clock::Clock;
 
@@ -258,6 +258,7 @@ impl Replay {
     fn act(&mut self, now: Instant, work: impl FnOnce(&mut State, &mut Cx)) {
         let mut cx = Cx::new(now);
         work(&mut self.app.state, &mut cx);
+        dialogs::serve(&mut self.app, &mut cx);
         self.carry_out(cx.effects, now);
         self.apply(core::Event::Focus(true), now);
         self.deliver(now);

@@ -129,13 +129,12 @@ use layer::{Flow, with_top};
 /// Opens requested dialogs, and runs delayed actions.
 pub fn serve(app: &mut App, cx: &mut Cx) {
     tab_dialogs::follow(app, cx);
-    while !app.state.ui_requests.is_empty() {
-        for request in std::mem::take(&mut app.state.ui_requests) {
+    while !cx.requests.is_empty() {
+        for request in std::mem::take(&mut cx.requests) {
             match request {
                 UiRequest::AgentForPrompt | UiRequest::SignIn { session: None, .. }
                     if !app.layers.is_empty() => {}
-                UiRequest::AgentPicker | UiRequest::AgentForPrompt => agents::open(app),
-                UiRequest::FindAgents => agents::search_again(&app.state, cx),
+                UiRequest::AgentPicker | UiRequest::AgentForPrompt => agents::open(app, cx),
                 UiRequest::SignIn { conn, session } => sign_in::open_unasked(app, session, conn),
                 UiRequest::CloseAgents => app.layers.close::<Picker<Agents>>(),
                 UiRequest::AgentsChanged | UiRequest::LastSessionFound => agents::refresh(app),

@@ -21,6 +21,7 @@ pub fn start(setup: Setup, now: Instant) -> (App, Vec<Effect>) {
     if let Some(text) = app.state.setup.first_prompt.take() {
         cx.effects.push(Effect::View(ViewCommand::SetDraft(text.clone())));
         dialogs::on_draft(&mut app, text, &mut cx);
+        dialogs::serve(&mut app, &mut cx);
     }
     dialogs::refresh(&mut app);
     (app, cx.effects)
@@ -52,6 +53,7 @@ pub fn update(app: &mut App, event: impl Into<Event>, now: Instant) -> Vec<Effec
         dialogs::show_draft(app, &mut cx);
     }
     core::tidy(&mut app.state, &mut cx);
+    dialogs::serve(app, &mut cx);
     dialogs::refresh(app);
     dialogs::show_left_keys(app, &mut cx);
     dialogs::set_search_timer(app, &mut cx);

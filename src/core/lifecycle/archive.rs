@@ -111,8 +111,8 @@ pub fn move_sessions(state: &State, key: SessionKey, to: PathBuf, cx: &mut Cx) {
 
 pub(in crate::core) fn on_news(state: &mut State, news: StoreNews, cx: &mut Cx) {
     match news {
-        StoreNews::UsedAgents { here, all } => offer::on_agents(state, here, all),
-        StoreNews::FolderSession(row) => offer::on_session(state, *row),
+        StoreNews::UsedAgents { here, all } => offer::on_agents(state, here, all, cx),
+        StoreNews::FolderSession(row) => offer::on_session(state, *row, cx),
         StoreNews::Unsaved(unsaved) => {
             let former = std::mem::replace(&mut state.unsaved, unsaved);
             if let (Some(unsaved), Some(former)) = (&mut state.unsaved, former) {
@@ -148,12 +148,12 @@ pub(in crate::core) fn on_news(state: &mut State, news: StoreNews, cx: &mut Cx) 
             Err(why) => call::flash(state, format!("Rename failed: {why}"), cx),
         },
         StoreNews::TitleKnown { uid, result } => match result {
-            Ok(()) => titles::mark_title(state, &uid, None, false),
+            Ok(()) => titles::mark_title(state, &uid, None, false, cx),
             Err(why) => call::flash(state, why, cx),
         },
         StoreNews::Deleted { uid, result } => match result {
             Ok(()) => {
-                state.ui_requests.push(UiRequest::SavedGone(uid));
+                cx.requests.push(UiRequest::SavedGone(uid));
                 call::flash(state, "Session deleted from parlor.", cx);
             }
             Err(why) => call::flash(state, format!("Delete failed: {why}"), cx),
@@ -265,7 +265,7 @@ fn on_around(state: &mut State, key: SessionKey, page: Result<EventPage, String>
     let searched = state.searched.take().unwrap_or_default();
     let Some(item) = found else { return call::flash(state, "Location not found in the transcript.", cx) };
     if state.active == key {
-        state.ui_requests.push(UiRequest::ShowFound { session: key, item, snippet: searched });
+        cx.requests.push(UiRequest::ShowFound { session: key, item, snippet: searched });
     }
 }
 
@@ -313,7 +313,7 @@ pub(in crate::core) fn reopen_tabs(state: &mut State, front: SessionKey, tabs: V
 /// Continues a stored session with its agent; the user chooses if it is not known.
 fn go_on(state: &mut State, key: SessionKey, cx: &mut Cx) {
     if !start_known(state, key, cx) {
-        state.ui_requests.push(UiRequest::AgentPicker);
+        cx.requests.push(UiRequest::AgentPicker);
     }
 }
 

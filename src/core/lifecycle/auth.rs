@@ -74,7 +74,7 @@ pub(crate) fn need_sign_in(state: &mut State, conn: ConnId, key: SessionKey, tex
     call::notice(state, key, severity, title, Some(format!("{text}\n{advice}")));
     // One picker for all sessions of the connection.
     if has_methods && !is_known {
-        state.ui_requests.push(UiRequest::SignIn { conn, session: Some(key) });
+        cx.requests.push(UiRequest::SignIn { conn, session: Some(key) });
         tabs::announce(state, key, "sign-in required.", cx);
     }
 }

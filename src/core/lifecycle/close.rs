@@ -48,7 +48,7 @@ pub fn close_session(state: &mut State, key: SessionKey, cx: &mut Cx) {
     {
         conn::retire(state, agent, false, cx);
     }
-    state.ui_requests.push(UiRequest::SessionsChanged);
+    cx.requests.push(UiRequest::SessionsChanged);
 }
 
 /// Deletes a session of the agent. An open session must be closed first, because the protocol does not specify its
@@ -83,7 +83,7 @@ pub(in crate::core) fn on_deleted(
             if let Some(conn) = state.conns.get_mut(&conn) {
                 conn.listing.sessions.retain(|info| info.id != *id);
             }
-            state.ui_requests.push(UiRequest::SessionsChanged);
+            cx.requests.push(UiRequest::SessionsChanged);
             call::flash(state, "Session deleted by the agent.", cx);
         }
         Err(error) => {

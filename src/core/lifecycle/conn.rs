@@ -106,7 +106,7 @@ pub fn restart_agent(state: &mut State, key: SessionKey, cx: &mut Cx) {
         return;
     }
     let Some((conn, spec)) = state.conn_of(root).map(|conn| (conn.id, conn.spec.clone())) else {
-        state.ui_requests.push(UiRequest::AgentPicker);
+        cx.requests.push(UiRequest::AgentPicker);
         return;
     };
     if state.conns.get(&conn).is_some_and(|conn| conn.interrupted.is_some()) {

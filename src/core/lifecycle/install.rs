@@ -24,7 +24,7 @@ pub fn on_registry(state: &mut State, result: Result<RegistryIndex, String>, is_
         }
         Err(error) => flash(state, error, cx),
     }
-    state.ui_requests.push(UiRequest::AgentsChanged);
+    cx.requests.push(UiRequest::AgentsChanged);
     if let Some(id) = state.setup.install_first.take() {
         ask(state, &id, Some(cx.now), cx);
     }
@@ -138,7 +138,7 @@ pub fn begin(state: &mut State, spec: AgentSpec, cx: &mut Cx) {
         flash(state, format!("{} is installed. Open it in a new tab.", spec.shown_name()), cx);
         return;
     }
-    state.ui_requests.push(UiRequest::CloseAgents);
+    cx.requests.push(UiRequest::CloseAgents);
     cx.effects.push(Effect::SaveAgentChoice { folder, agent: spec.name.clone() });
     remember(state, &spec.name);
     start_agent(state, key, spec, cx);

@@ -29,7 +29,7 @@ pub fn list_sessions(state: &mut State, cx: &mut Cx) {
     };
     conn.listing = Listing { folder, ..Listing::default() };
     let (conn, can_list) = (conn.id, conn.capabilities().can_list);
-    state.ui_requests.push(UiRequest::SessionsChanged);
+    cx.requests.push(UiRequest::SessionsChanged);
     if can_list {
         ask_for_page(state, conn, None, cx);
     } else {
@@ -68,7 +68,7 @@ pub(in crate::core) fn on_list(
             }
             let has_room = listing.sessions.len() < MAX_LISTED && listing.cursors.len() < MAX_PAGES;
             let next = next_cursor.filter(|cursor| has_room && listing.cursors.insert(cursor.clone()));
-            state.ui_requests.push(UiRequest::SessionsChanged);
+            cx.requests.push(UiRequest::SessionsChanged);
             if next.is_some() {
                 ask_for_page(state, conn, next, cx);
             }
@@ -94,11 +94,17 @@ pub fn request_status(state: &mut State, id: SessionId, cx: &mut Cx) {
 }
 
 /// A missing status means `false`. Source: `session/status` (unstable).
-pub(crate) fn on_status(state: &mut State, conn: ConnId, id: &SessionId, result: &Result<Reply, CallError>) {
+pub(crate) fn on_status(
+    state: &mut State,
+    conn: ConnId,
+    id: &SessionId,
+    result: &Result<Reply, CallError>,
+    cx: &mut Cx,
+) {
     let is_live = matches!(result, Ok(Reply::SessionStatus { is_live: true }));
     let listed = state.conns.get_mut(&conn).map(|conn| &mut conn.listing.sessions);
     for info in listed.into_iter().flatten().filter(|info| info.id == *id) {
         info.is_live = Some(is_live);
     }
-    state.ui_requests.push(UiRequest::SessionsChanged);
+    cx.requests.push(UiRequest::SessionsChanged);
 }

@@ -32,7 +32,7 @@ pub fn new_session(state: &mut State, cx: &mut Cx) {
         if state.conn_of(root).is_some() {
             call::flash(state, "The agent is not running. Restart it, or select another agent.", cx);
         } else {
-            state.ui_requests.push(UiRequest::AgentPicker);
+            cx.requests.push(UiRequest::AgentPicker);
         }
         return;
     };

@@ -50,6 +50,6 @@ pub fn answer_project(state: &mut State, answer: TrustAnswer, cx: &mut Cx) {
     let Some(held) = held else { return };
     match agent.or(held.map(|spec| *spec)) {
         Some(spec) => conn::start_agent(state, session, spec, cx),
-        None => state.ui_requests.push(UiRequest::AgentPicker),
+        None => cx.requests.push(UiRequest::AgentPicker),
     }
 }

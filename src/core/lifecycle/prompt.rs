@@ -99,7 +99,7 @@ pub(super) fn waits_for_commands(state: &mut State, key: SessionKey, text: &str,
 
 /// Gives a prompt that cannot be sent back to the user: in the composer, or first in the queue if the composer is in use.
 /// The queue waits.
-pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId) {
+pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.outbox.give_back(prompt);
     if !session.draft.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn give_back(state: &mut State, key: SessionKey, prompt: PromptId) {
     }
     let Some(Prompt { text, .. }) = session.outbox.remove(prompt) else { return };
     session.draft = text;
-    state.ui_requests.push(UiRequest::DraftChanged(key));
+    cx.requests.push(UiRequest::DraftChanged(key));
 }
 
 /// Adds a text to the prompt history, unless it equals the last one.

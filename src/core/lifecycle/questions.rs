@@ -66,7 +66,7 @@ fn carry_out(state: &mut State, consequence: Consequence, cx: &mut Cx) {
         Consequence::Close => {}
         Consequence::Effect(effect) => cx.effects.push(*effect),
         Consequence::Quit => conn::quit(state, cx),
-        Consequence::AskToQuit => state.ui_requests.push(UiRequest::Act(Action::Quit)),
+        Consequence::AskToQuit => cx.requests.push(UiRequest::Act(Action::Quit)),
         Consequence::ForceStop(id) => conn::force_stop(state, id, cx),
         Consequence::Restart(key) => conn::restart_agent(state, key, cx),
         Consequence::CloseSession(key) => close::close_session(state, key, cx),
@@ -96,6 +96,6 @@ fn carry_out(state: &mut State, consequence: Consequence, cx: &mut Cx) {
         }
         Consequence::GoOnIn(key, folder) => archive::go_on_in(state, key, folder, cx),
         Consequence::Fork(key, at) => open::fork_session(state, key, at, cx),
-        Consequence::Rewind(key, item, way) => state.ui_requests.push(UiRequest::Rewind(key, item, way)),
+        Consequence::Rewind(key, item, way) => cx.requests.push(UiRequest::Rewind(key, item, way)),
     }
 }

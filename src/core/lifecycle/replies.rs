@@ -45,7 +45,7 @@ pub(in crate::core) fn on_replied(
         Purpose::Archive(key) => unstable::on_archived(state, *key, result, cx),
         Purpose::AuthStatus | Purpose::ListProviders => unstable::on_response(state, conn, result),
         Purpose::ChangeProvider(request) => providers::on_changed(state, conn, request, result, cx),
-        Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result),
+        Purpose::SessionStatus(id) => listing::on_status(state, conn, id, &result, cx),
         Purpose::SetProvider(id) => unstable::on_provider_set(state, conn, id, result, cx),
         Purpose::DeleteSession(id) => close::on_deleted(state, conn, id, result, cx),
         Purpose::CloseSession(_) => {

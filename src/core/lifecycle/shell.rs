@@ -56,7 +56,7 @@ pub fn run(state: &mut State, key: SessionKey, line: String, attaches: bool, cx:
     cx.effects.push(Effect::Terminal(TerminalJob::Shell { session: key, number, line, folder, size }));
     if attaches {
         session.draft = mention_of(number);
-        state.ui_requests.push(UiRequest::DraftChanged(key));
+        cx.requests.push(UiRequest::DraftChanged(key));
     }
 }
 
@@ -182,7 +182,7 @@ pub(in crate::core) fn on_started(
             // There is no output to send.
             if let Some(rest) = session.draft.strip_prefix(&mention_of(number)) {
                 session.draft = rest.to_owned();
-                state.ui_requests.push(UiRequest::DraftChanged(key));
+                cx.requests.push(UiRequest::DraftChanged(key));
             }
         }
     }

@@ -87,7 +87,7 @@ pub(in crate::core) fn on_renamed(
     whose: Option<(String, SessionId)>,
     cx: &mut Cx,
 ) {
-    mark_title(state, uid, Some(title), true);
+    mark_title(state, uid, Some(title), true, cx);
     let taker = whose.and_then(|(agent, id)| Some((taker(state, &agent)?, id, agent)));
     let Some((conn, id, agent)) = taker else {
         call::flash(state, "Renamed. The agent is updated when the session is opened.", cx);
@@ -122,8 +122,14 @@ pub(in crate::core) fn on_stored_title_set(
 }
 
 /// Updates a stored session's row: the title, if given, and whether its agent does not have it.
-pub(in crate::core) fn mark_title(state: &mut State, uid: &str, title: Option<&str>, owes: bool) {
-    state.ui_requests.push(UiRequest::SavedTitle(uid.to_owned(), title.map(str::to_owned), owes));
+pub(in crate::core) fn mark_title(
+    state: &mut State,
+    uid: &str,
+    title: Option<&str>,
+    owes: bool,
+    cx: &mut Cx,
+) {
+    cx.requests.push(UiRequest::SavedTitle(uid.to_owned(), title.map(str::to_owned), owes));
     if let Some(session) = lookup::open_as(state, uid).and_then(|key| state.sessions.get_mut(&key))
         && let Some(title) = title
     {

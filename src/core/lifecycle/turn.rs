@@ -53,7 +53,7 @@ fn accept(state: &mut State, key: SessionKey, text: String, cx: &mut Cx) -> Opti
     let session = state.sessions.get_mut(&key)?;
     if session.parent.is_some() {
         session.draft = text;
-        state.ui_requests.push(UiRequest::DraftChanged(key));
+        cx.requests.push(UiRequest::DraftChanged(key));
         call::flash(state, "Subagents do not accept prompts. Use the parent session.", cx);
         return None;
     }
@@ -124,10 +124,10 @@ fn open_for_prompt(state: &mut State, key: SessionKey, cx: &mut Cx) {
         return;
     }
     match &session.phase {
-        SessionPhase::NoAgent => state.ui_requests.push(UiRequest::AgentForPrompt),
+        SessionPhase::NoAgent => cx.requests.push(UiRequest::AgentForPrompt),
         SessionPhase::NeedsSignIn => {
             let request = |conn| UiRequest::SignIn { conn, session: None };
-            state.ui_requests.extend(conn.map(request));
+            cx.requests.extend(conn.map(request));
         }
         SessionPhase::Ended { .. } | SessionPhase::Failed(_) => {
             let text = "The agent is not running. The prompt is sent after a restart.";
@@ -213,7 +213,7 @@ fn begin(state: &mut State, key: SessionKey, id: PromptId, cx: &mut Cx) {
         return;
     }
     if let Some(why) = shell::unfinished(state, key, &text) {
-        prompt::give_back(state, key, id);
+        prompt::give_back(state, key, id, cx);
         call::flash(state, why, cx);
         return;
     }
@@ -279,7 +279,7 @@ pub(in crate::core) fn on_prepared(
     // It is in the queue until it is sent.
     session.outbox.stop_preparing();
     if prompt::is_obstructed(state, key, &prepared, cx) {
-        prompt::give_back(state, key, id);
+        prompt::give_back(state, key, id, cx);
     } else if state.sessions.get(&key).is_some_and(Session::can_prompt) {
         if !prepared.unread.is_empty() {
             let text = format!("Sent as text, because there is no such file: {}", prepared.unread.join(", "));
@@ -398,7 +398,7 @@ pub(in crate::core) fn on_reply(
             let fault = texts::fault_of(&error);
             end(state, key, Ending::Failed(fault, texts::error_text(&error)), cx);
             if fault == FaultKind::Unsent {
-                prompt::give_back(state, key, id);
+                prompt::give_back(state, key, id, cx);
             }
         }
     }

@@ -46,7 +46,7 @@ pub fn waits_for_whole(state: &mut State, action: Action) -> bool {
 }
 
 /// A part of the record was read, or could not be read.
-pub(crate) fn on_loaded(state: &mut State, key: SessionKey, page: Result<EventPage, String>, _cx: &mut Cx) {
+pub(crate) fn on_loaded(state: &mut State, key: SessionKey, page: Result<EventPage, String>, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let Some(loading) = session.loading.as_mut().filter(|loading| !loading.has_failed) else { return };
     match page {
@@ -59,14 +59,14 @@ pub(crate) fn on_loaded(state: &mut State, key: SessionKey, page: Result<EventPa
             let found = play::feed(&mut loading.whole, &mut loading.playing, events, mark);
             loading.found = found.or(loading.found);
             if is_last {
-                finish(state, key);
+                finish(state, key, cx);
             }
         }
     }
 }
 
 /// Puts the whole session in the place of its end.
-fn finish(state: &mut State, key: SessionKey) {
+fn finish(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let children: Vec<_> = state
         .sessions
         .values()
@@ -101,9 +101,9 @@ fn finish(state: &mut State, key: SessionKey) {
     }
     restore::say_unreadable(session, unreadable_count);
     if let Some(found) = found.map(here) {
-        state.ui_requests.push(UiRequest::ShowFound { session: key, item: found, snippet: searched });
+        cx.requests.push(UiRequest::ShowFound { session: key, item: found, snippet: searched });
     }
     if let Some(action) = redo.filter(|_| state.active == key) {
-        state.ui_requests.push(UiRequest::Act(action));
+        cx.requests.push(UiRequest::Act(action));
     }
 }

@@ -4,22 +4,26 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::ui_request::UiRequest;
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
     FileJob, FileQuery, LocateJob, Location, Note, PromptJob, ReadBytes, RegistryAgent, SessionAttachJob,
     SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody,
 };
 
-/// The context of a reducer: the time of the event, and the effects to carry out after it.
+/// The context of a reducer: the time of the event, and what follows from it.
 #[derive(Debug)]
 pub struct Cx {
     pub now: Instant,
+    /// To be carried out after the event.
     pub effects: Vec<Effect>,
+    /// What the core asks of the front ends.
+    pub requests: Vec<UiRequest>,
 }
 
 impl Cx {
     pub fn new(now: Instant) -> Self {
-        Self { now, effects: Vec::new() }
+        Self { now, effects: Vec::new(), requests: Vec::new() }
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::ui_request::RewindWay;
 use crate::core::{Effect, OpenRequest, State};
 use crate::guard;
 use crate::model::{
@@ -120,19 +121,6 @@ pub enum TrustAnswer {
     LeaveOut,
     /// Do not use them this time.
     NotNow,
-}
-
-/// How to go back to an earlier prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RewindWay {
-    /// Edits the prompt again in the same session.
-    Edit,
-    /// Edits it in a copy of the session, up to the end of this turn or complete.
-    Fork(Option<u32>),
-    /// Edits it in a new session, with the conversation before it.
-    HandOver,
-    /// Only shows it.
-    Show,
 }
 
 impl Consequence {

@@ -365,7 +365,7 @@ fn a_session_of_an_unknown_agent_does_not_start_another_one() {
     app.fx.clear();
     app.tell(StoreNews::Opened(Box::new(opening)));
     assert_eq!((shown(&app).conn, app.state.conns.len()), (None, 1), "it has no agent");
-    assert!(app.state.ui_requests.contains(&UiRequest::AgentPicker), "the user chooses");
+    assert!(app.requests.contains(&UiRequest::AgentPicker), "the user chooses");
     let is_reported = items(shown(&app)).iter().any(|item| {
         item.contains("\"far.example\", is not configured")
             && item.contains("`parlor --resume k1 --connect URL`")

@@ -10,8 +10,8 @@ use crate::model::*;
 fn the_initial_state_starts_the_agent_or_opens_the_picker() {
     let mut app = TestCore::started();
     app.expect("starting · idle").expect_sent("connect 1 after 0 ms");
-    let state = TestCore::start(Setup::default()).driven.state;
-    assert_eq!(state.ui_requests, [UiRequest::AgentPicker]);
+    let Core { state, requests } = TestCore::start(Setup::default()).driven;
+    assert_eq!(requests, [UiRequest::AgentPicker]);
     assert!(state.conns.is_empty());
     assert_eq!(digest(&state.sessions[&state.active]), "no agent · idle");
 }

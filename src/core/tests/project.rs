@@ -84,7 +84,7 @@ fn a_project_without_an_agent_does_not_delay_the_start() {
 #[test]
 fn without_another_agent_the_list_opens_after_a_refusal() {
     let mut app = app(question(Some("theirs")), None);
-    assert_eq!((app.state.questions.len(), app.state.ui_requests.len()), (1, 0));
+    assert_eq!((app.state.questions.len(), app.requests.len()), (1, 0));
     app.decide_trust(TrustAnswer::LeaveOut);
-    assert_eq!(app.state.ui_requests, [UiRequest::AgentPicker]);
+    assert_eq!(app.requests, [UiRequest::AgentPicker]);
 }

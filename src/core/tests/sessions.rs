@@ -413,6 +413,6 @@ fn a_prompt_for_a_subagent_is_returned_to_the_composer() {
     }));
     app.submit_in(SessionKey(2), "hi");
     assert_eq!(app.state.sessions[&SessionKey(2)].draft, "hi");
-    assert_eq!(app.state.ui_requests, [UiRequest::DraftChanged(SessionKey(2))]);
+    assert_eq!(app.requests, [UiRequest::DraftChanged(SessionKey(2))]);
     app.expect_sent("");
 }

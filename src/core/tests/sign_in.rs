@@ -67,7 +67,7 @@ fn a_sign_in_is_confirmed_only_once_a_session_is_open() {
     assert!(last.starts_with("Sign-in failed. ") && last.contains("\"web\"") && last.contains("no account"));
     assert_ne!(app.state.flash.as_deref(), Some("Signed in."));
     let again = UiRequest::SignIn { conn: CONN, session: Some(KEY) };
-    assert_eq!(app.state.ui_requests.last(), Some(&again), "another method can be selected");
+    assert_eq!(app.requests.last(), Some(&again), "another method can be selected");
 }
 
 #[test]

@@ -42,16 +42,18 @@ pub trait Driven: Sized {
     fn show(&mut self, _now: Instant) {}
 }
 
-/// The core without a front end. What it requests of one stays in `state.ui_requests`.
+/// The core without a front end.
 pub struct Core {
     pub state: State,
+    /// What it requested of one.
+    pub requests: Vec<UiRequest>,
 }
 
 impl Driven for Core {
     type Event = Event;
 
     fn start(setup: Setup, cx: &mut Cx) -> Self {
-        Self { state: start(setup, cx) }
+        Self { state: start(setup, cx), requests: std::mem::take(&mut cx.requests) }
     }
 
     fn state(&self) -> &State {
@@ -64,11 +66,13 @@ impl Driven for Core {
 
     fn apply(&mut self, event: Event, cx: &mut Cx) {
         update(&mut self.state, event, cx);
+        self.requests.append(&mut cx.requests);
     }
 
     fn complete(&mut self, cx: &mut Cx) {
         tidy(&mut self.state, cx);
         save(&mut self.state, cx);
+        self.requests.append(&mut cx.requests);
     }
 }
 

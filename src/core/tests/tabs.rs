@@ -129,7 +129,7 @@ fn the_tabs_of_the_last_run_are_reopened_in_order() {
     let order: Vec<_> = tabs(&app.state).map(name).collect();
     assert_eq!(order, ["k1", "k2", "k3", "k4", "k5, read-only"]);
     assert_eq!(app.state.active, KEY, "the active tab is that of the last run");
-    assert_eq!((&app.state.ui_requests[..], &app.state.questions[..]), (&[][..], &[][..]));
+    assert_eq!((&app.requests[..], &app.state.questions[..]), (&[][..], &[][..]));
     // The tabs of a folder share an agent.
     app.expect_sent("connect 1 after 0 ms\nconnect 2 after 0 ms");
     let last = tabs(&app.state).rev().nth(1).unwrap();

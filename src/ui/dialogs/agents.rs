@@ -45,7 +45,7 @@ impl List for Agents {
         match item {
             AgentItem::ContinueLast => {
                 let command = UiRequest::Command(Action::ContinueLast, String::new());
-                app.state.ui_requests.push(command);
+                cx.requests.push(command);
             }
             AgentItem::Agent(name) => start(&mut app.state, &name, cx),
             // The list stays open, because the agent is not installed yet.
@@ -98,7 +98,7 @@ impl List for HandOver {
 }
 
 /// Opens the list of agents, also when none was named at the start.
-pub fn open(app: &mut App) {
+pub fn open(app: &mut App, cx: &mut Cx) {
     let last = app.state.setup.last_agent.as_deref();
     let mut list = Picker::new(Agents, "Select agent", all_rows(&app.state));
     if list.marked() == Some(&AgentItem::ContinueLast) {
@@ -106,7 +106,7 @@ pub fn open(app: &mut App) {
     }
     let list = list.marking(|item| item.is_agent(last)).noting(note(&app.state));
     app.layers.open(list);
-    app.state.ui_requests.push(UiRequest::FindAgents);
+    search_again(&app.state, cx);
 }
 
 pub fn open_hand_over(app: &mut App, cx: &mut Cx) {

@@ -151,7 +151,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
             }
         }
         Action::OpenAttention => inbox::open(app),
-        Action::OpenAgents => agents::open(app),
+        Action::OpenAgents => agents::open(app, cx),
         Action::OpenSessions => sessions::open(app, false, cx),
         Action::ContinueLast => operations::continue_last(&mut app.state, cx),
         Action::SearchSessions => sessions::open(app, true, cx),

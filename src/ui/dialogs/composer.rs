@@ -338,7 +338,7 @@ fn is_answered_by_a_list(app: &mut App, cx: &mut Cx) -> bool {
         return false;
     };
     match (phase, conn) {
-        (SessionPhase::NoAgent, _) => agents::open(app),
+        (SessionPhase::NoAgent, _) => agents::open(app, cx),
         (SessionPhase::NeedsSignIn, Some(conn))
             if operations::running_sign_in(&app.state, conn).is_some() =>
         {

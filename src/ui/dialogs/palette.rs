@@ -17,8 +17,8 @@ pub struct Palette;
 impl List for Palette {
     type Item = Action;
 
-    fn pick(&mut self, action: Action, app: &mut App, _cx: &mut Cx) -> Flow {
-        app.state.ui_requests.push(UiRequest::Command(action, String::new()));
+    fn pick(&mut self, action: Action, _app: &mut App, cx: &mut Cx) -> Flow {
+        cx.requests.push(UiRequest::Command(action, String::new()));
         Flow::Close
     }
 

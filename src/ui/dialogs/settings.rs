@@ -253,7 +253,7 @@ fn pick(app: &mut App, name: &str, cx: &mut Cx) {
             change_value(&mut app.state, &setting, value, cx);
         }
         SettingKind::Word(choices) => open_choices(app, &setting, choices),
-        SettingKind::Theme => app.state.ui_requests.push(UiRequest::Act(Action::OpenThemes)),
+        SettingKind::Theme => cx.requests.push(UiRequest::Act(Action::OpenThemes)),
         SettingKind::Keys => open_bindings(app),
         SettingKind::Number(_) | SettingKind::Text => {
             let value = setting.value.as_ref().map(SettingValue::text).unwrap_or_default();

@@ -172,7 +172,7 @@ pub fn run(state: &mut State, action: Action, filter: &str, cx: &mut Cx) {
         clear(state, cx);
         return;
     }
-    state.ui_requests.push(UiRequest::Command(action, filter.to_owned()));
+    cx.requests.push(UiRequest::Command(action, filter.to_owned()));
 }
 
 /// Replaces the active session by a new one, at the end of its turn.

@@ -148,6 +148,7 @@ impl Rig {
         let mut cx = Cx::new(self.now);
         on_input(&mut self.app, Some(Input::Paste), &mut cx);
         on_draft(&mut self.app, text.to_owned(), &mut cx);
+        serve(&mut self.app, &mut cx);
         cx.effects
     }
 
@@ -161,6 +162,7 @@ impl Rig {
         self.wait(1001);
         on_input(&mut self.app, Some(Input::Look), &mut cx);
         on_line(&mut self.app, edit, &mut cx);
+        serve(&mut self.app, &mut cx);
         cx.effects
     }
 

@@ -29,7 +29,7 @@ impl Purpose for OpenTitle {
             return Err(EMPTY.to_owned());
         }
         operations::set_title(&mut app.state, self.0, text.to_owned(), cx);
-        app.state.ui_requests.push(UiRequest::SessionsChanged);
+        cx.requests.push(UiRequest::SessionsChanged);
         Ok(())
     }
 }

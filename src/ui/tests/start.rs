@@ -45,7 +45,8 @@ fn the_agent_picker_selects_the_agent_that_was_used_last() {
     assert_eq!(agents(&app), (vec![OFFER, "one", "two", "three"], "two"));
     // The same when it is opened later.
     app.layers.clear();
-    dialogs::open_agents(&mut app);
+    let mut cx = Cx::new(app.now);
+    dialogs::open_agents(&mut app, &mut cx);
     assert_eq!(agents(&app), (vec![OFFER, "one", "two", "three"], "two"));
     app.play(Event::Input).act(Action::Up).act(Action::Up).wait(2).act(Action::Accept);
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::Store(StoreJob::Open { takes: true, .. }))));

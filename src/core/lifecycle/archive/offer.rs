@@ -21,22 +21,22 @@ pub(in crate::core) fn ask(state: &State, cx: &mut Cx) {
 pub fn continue_last(state: &mut State, cx: &mut Cx) {
     let Some(uid) = lookup::last_session(state).map(|row| row.uid.clone()) else { return };
     // The saved session has an agent, so the agent picker closes.
-    state.ui_requests.push(UiRequest::CloseAgents);
+    cx.requests.push(UiRequest::CloseAgents);
     super::open_saved(state, &uid, true, None, cx);
 }
 
 /// The agents that were used before; one chosen for the folder meanwhile takes precedence.
-pub(super) fn on_agents(state: &mut State, here: Option<String>, all: BTreeSet<String>) {
+pub(super) fn on_agents(state: &mut State, here: Option<String>, all: BTreeSet<String>, cx: &mut Cx) {
     let setup = &mut state.setup;
     setup.used_agents = all;
     let is_chosen = setup.last_agent.is_some();
     setup.last_agent = setup.last_agent.take().or(here);
     let last = setup.last_agent.clone();
-    state.ui_requests.push(UiRequest::AgentsUsed(last.filter(|_| !is_chosen)));
+    cx.requests.push(UiRequest::AgentsUsed(last.filter(|_| !is_chosen)));
 }
 
 /// The last session of the folder.
-pub(super) fn on_session(state: &mut State, row: ArchiveRow) {
+pub(super) fn on_session(state: &mut State, row: ArchiveRow, cx: &mut Cx) {
     state.last_saved = Some(Box::new(row));
-    state.ui_requests.push(UiRequest::LastSessionFound);
+    cx.requests.push(UiRequest::LastSessionFound);
 }

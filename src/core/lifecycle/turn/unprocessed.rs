@@ -22,7 +22,7 @@ pub(super) fn on_session_gone(
         // An agent that loses each session would cause an endless loop.
         let message = format!("The agent no longer has this session: {message}");
         end(state, key, Ending::Unprocessed(FaultKind::Agent, message), cx);
-        prompt::give_back(state, key, prompt);
+        prompt::give_back(state, key, prompt, cx);
     } else {
         end(state, key, Ending::Unprocessed(FaultKind::Gone, message.to_owned()), cx);
     }

@@ -122,7 +122,8 @@ fn a_failed_installation_names_the_cause_and_can_be_repeated() {
 fn agents_that_are_here_are_not_offered() {
     let mut rig = listing(&["a", "b"]);
     rig.state.setup.agents[0].registry_id = Some("a".to_owned());
-    crate::ui::dialogs::open_agents(&mut rig);
+    let mut cx = Cx::new(rig.now);
+    crate::ui::dialogs::open_agents(&mut rig, &mut cx);
     let list = rig.layers.top::<Picker<Agents>>().unwrap();
     let offered: Vec<_> = list.items().iter().filter(|item| !matches!(item, AgentItem::Agent(_))).collect();
     assert_eq!(offered, [&AgentItem::Install("b".to_owned()), &AgentItem::FetchRegistry]);

@@ -1,7 +1,7 @@
 //! Pickers: rows, filter, choice.
 
 use crate::config::keymap::Context;
-use crate::core::{Effect, SessionPhase};
+use crate::core::{Cx, Effect, SessionPhase};
 use crate::model::{
     Action, AgentCapabilities, AgentCommand, AuthKind, AuthMethod, AuthVar, Call, ConfigChoice, ConfigJob,
     ConfigKind, ConfigOption, ConfigValue, LineEdit, Mode, Modes, Provider, ProviderTarget, SessionId,
@@ -51,7 +51,8 @@ fn select(id: &str, category: &str, current: &str, values: &[(&str, Option<&str>
 fn agents_are_grouped_and_the_last_one_is_marked() {
     let mut rig = Rig::new();
     rig.state.setup.last_agent = Some("demo".to_owned());
-    open_agents(&mut rig);
+    let mut cx = Cx::new(rig.now);
+    open_agents(&mut rig, &mut cx);
     assert_eq!(rig.shown(), ["Agent one", "Agent two", "Agent demo"]);
     assert_eq!(rig.marked(), "Agent demo");
     let groups: Vec<_> = rig.picker().rows.iter().filter_map(|row| row.group.as_deref()).collect();
