@@ -362,8 +362,7 @@ fn printing_uses_the_printer_only() {
 #[test]
 fn files_of_parlor_are_created_in_one_module() {
     // These write files of the user's project: `host::fs` for an agent, `snapshots` for a restore, and the folder of
-    // one agent that requires
-    // it. `unpack` writes the programs of agents, below a folder that `os::private` has created.
+    // one agent that requires it. `unpack` writes the programs of agents, below a folder that `os::private` has created.
     let homes = [
         "host/os",
         "host/fs",
