@@ -153,6 +153,14 @@ impl Start {
         self
     }
 
+    /// Removes the variables of parlor whose names start with this prefix, except those that are set here.
+    #[must_use]
+    pub fn without_variables(mut self, prefix: &str) -> Self {
+        let names = std::env::vars_os().map(|(name, _)| name);
+        self.unset.extend(names.filter(|name| name.as_encoded_bytes().starts_with(prefix.as_bytes())));
+        self
+    }
+
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
@@ -181,6 +189,9 @@ impl Start {
     #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        for name in &self.unset {
+            command.env_remove(name);
+        }
         command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
         if let Some(folder) = &self.folder {
             command.current_dir(folder);

@@ -185,6 +185,7 @@ fn the_protocol_is_used_in_acp_only() {
             "acp",
             "host/grants",
             "host/registry",
+            "host/snapshots",
             "store",
             "cli/sessions",
             "demo",
@@ -291,7 +292,7 @@ fn programs_are_found_and_started_in_one_place() {
 #[test]
 fn files_of_the_opened_folder_are_read_in_one_way() {
     // Only regular files, up to a size, without waiting for a pipe.
-    let readers = ["host/regular", "host/fs", "host/os"];
+    let readers = ["host/regular", "host/fs", "host/os", "host/snapshots/place", "host/snapshots/capture"];
     // These read files of parlor or of the user, named by the user or below the user's own folders.
     let own = [
         "cli",
@@ -309,6 +310,7 @@ fn files_of_the_opened_folder_are_read_in_one_way() {
         "acp/dialects/openoxide/workspace",
         // The output of a program.
         "host/process",
+        "host/snapshots/git",
     ];
     assert_only_in(
         &[
@@ -359,9 +361,15 @@ fn printing_uses_the_printer_only() {
 
 #[test]
 fn files_of_parlor_are_created_in_one_module() {
-    // These write files of the user's project: `host::fs` for an agent, and the folder of one agent that requires
-    // it. `unpack` writes the programs of agents, below a folder that `os::private` has created.
-    let homes = ["host/os", "host/fs", "host/registry/unpack", "acp/dialects/openoxide/workspace"];
+    // These write files of the user's project: `host::fs` for an agent, `snapshots` for a restore, and the folder of
+    // one agent that requires it. `unpack` writes the programs of agents, below a folder that `os::private` has created.
+    let homes = [
+        "host/os",
+        "host/fs",
+        "host/registry/unpack",
+        "host/snapshots/place",
+        "acp/dialects/openoxide/workspace",
+    ];
     assert_only_in(
         &["OpenOptions::new", "File::create", "fs::write(", "create_dir", "NamedTempFile::new", "DirBuilder"],
         &homes,

@@ -19,7 +19,7 @@ use crate::model::{
     AskedFile, ConnId, FileJob, FileOp, RequestId, ServedFile, ServiceEvent, SessionKey, WriteChange,
 };
 
-mod attributes;
+pub(super) mod attributes;
 mod change;
 mod fs_error;
 mod jobs;

@@ -13,7 +13,7 @@ use crate::model::GitInfo;
 
 use super::regular;
 
-mod changes;
+pub(super) mod changes;
 mod index;
 mod state;
 
@@ -36,6 +36,7 @@ pub fn read(folder: &Path) -> Option<GitInfo> {
 }
 
 /// The repository that a folder is in.
+#[derive(Debug)]
 pub(super) struct Repository {
     pub root: PathBuf,
     pub git_dir: PathBuf,

@@ -15,3 +15,4 @@ pub mod pty;
 pub mod shell;
 pub mod signals;
 pub mod terminal;
+pub mod volumes;

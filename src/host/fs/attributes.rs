@@ -19,7 +19,7 @@ const CAPABILITIES: &str = "security.capability";
 type Attributes = BTreeMap<OsString, Vec<u8>>;
 
 /// Makes an empty file equal to `old` in everything but its content. `false`: it cannot be.
-pub(super) fn copy(old: &File, meta: &Metadata, new: &File) -> io::Result<bool> {
+pub(in crate::host) fn copy(old: &File, meta: &Metadata, new: &File) -> io::Result<bool> {
     if !modes::keep_owner(new, meta) || copy_attributes(old, new).is_err() {
         return Ok(false);
     }

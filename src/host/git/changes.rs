@@ -90,7 +90,7 @@ pub fn changes(folder: &Path) -> Result<Option<Changes>, String> {
 
 /// Checks that git reads no objects of another repository. Links and `alternates` of data in the work tree may be those
 /// of a clone; data elsewhere is that of the user.
-fn check_objects(repository: &Repository) -> Result<(), String> {
+pub(in crate::host) fn check_objects(repository: &Repository) -> Result<(), String> {
     let root = repository.root.canonicalize().map_err(|error| error.to_string())?;
     if !repository.common_dir.starts_with(&root) {
         return Ok(());
@@ -129,7 +129,7 @@ fn own_repository(commit: Option<&str>) -> io::Result<tempfile::TempDir> {
 }
 
 /// The last commit; `None` before the first one.
-fn commit(git_dir: &Path, common_dir: &Path) -> Result<Option<String>, String> {
+pub(in crate::host) fn commit(git_dir: &Path, common_dir: &Path) -> Result<Option<String>, String> {
     let is_id =
         |text: &str| matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let mut text = read_text(&git_dir.join("HEAD")).ok_or("HEAD cannot be read")?;

@@ -14,6 +14,9 @@ use rustix::io::Errno;
 /// Makes `open` return immediately for a pipe without a writer.
 const NEVER_WAIT: i32 = OFlags::NONBLOCK.bits().cast_signed();
 
+/// A file that is always empty.
+pub const NULL_DEVICE: &str = "/dev/null";
+
 /// Metadata that detects whether a file was replaced or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStamp {

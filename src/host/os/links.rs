@@ -48,6 +48,14 @@ pub fn open_file(parent: &Dir, name: &OsStr, how: Open) -> io::Result<cap_std::f
     Ok(cap_std::fs::File::from_std(File::from(file)))
 }
 
+/// Creates a file with the usual mode of new files, or of programs. An existing file is an error.
+pub fn create_file(parent: &Dir, name: &OsStr, is_program: bool) -> io::Result<cap_std::fs::File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = if is_program { 0o777 } else { 0o666 };
+    let file = rustix::fs::openat(parent, name, flags, Mode::from_raw_mode(mode))?;
+    Ok(cap_std::fs::File::from_std(File::from(file)))
+}
+
 /// Whether an error means that a link was not followed.
 pub fn is_link_error(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())

@@ -24,6 +24,21 @@ pub fn has_set_id(meta: &Metadata) -> bool {
     meta.permissions().mode() & SET_ID != 0
 }
 
+/// Whether the owner can run a file.
+pub fn is_program(meta: &Metadata) -> bool {
+    meta.permissions().mode() & 0o100 != 0
+}
+
+/// Makes a file a program for those who may read it, or for nobody.
+pub fn set_program_bits(file: &cap_std::fs::File, is_program: bool) -> io::Result<()> {
+    let mode = file.metadata()?.permissions().mode() & 0o7777;
+    let wanted = if is_program { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 };
+    if is_program == (mode & 0o100 != 0) {
+        return Ok(());
+    }
+    file.set_permissions(cap_std::fs::Permissions::from_mode(wanted))
+}
+
 /// Sets the usual mode of a program, or of another file.
 pub fn set_program(path: &Path, is_program: bool) -> io::Result<()> {
     let mode = if is_program { 0o755 } else { 0o644 };
