@@ -2,7 +2,7 @@
 //!
 //! [`on_event`] decides what an event means for the sessions and adds the work to do to the [`Cx`] as [`Effect`]s. It
 //! never fails, never blocks and reads no clock; drawing, IO and the protocol are elsewhere. A front end
-//! owns the [`State`], handles keys, and performs what the state requests of it ([`UiRequest`]).
+//! owns the [`State`], handles keys, and does what the core asks of it ([`UiRequest`]).
 //!
 //! Each layer calls only those before it (`tests/tidy/layers.rs`): [`state`] is the data and the queries on it, `session`
 //! needs one session only, `recording` exchanges data with the store, and [`lifecycle`] handles connections, turns and

@@ -1,7 +1,7 @@
 //! The complete state of the app as plain data, with queries.
 //!
 //! [`State`] holds the connections, the sessions (`session`, `transcript`) and the open questions (`question`). `lookup`,
-//! `tab` and `inbox` find sessions in it; `changes`, `search` and `locations` read a transcript.
+//! `tab` and `inbox` find sessions in it; `changes` reads a transcript; `shown` is all that there is to see.
 //! Invariants: no side effects, and no calls to other layers of the app.
 
 pub(in crate::core) mod bodies;

@@ -53,6 +53,7 @@ pub fn update(app: &mut App, event: impl Into<Event>, now: Instant) -> Vec<Effec
         dialogs::show_draft(app, &mut cx);
     }
     core::tidy(&mut app.state, &mut cx);
+    // A question that was withdrawn may leave something to choose.
     dialogs::serve(app, &mut cx);
     dialogs::refresh(app);
     dialogs::show_left_keys(app, &mut cx);
