@@ -81,7 +81,7 @@ pub struct State {
     /// The settings of the project that the user has not decided on.
     pub project: Option<Box<ProjectRequest>>,
     pub grants: Vec<StoredGrant>,
-    /// `None`: no front end has said it.
+    /// `None`: not known yet.
     pub output_room: Option<OutputRoom>,
     pub has_focus: bool,
     /// Time of the last key or click.

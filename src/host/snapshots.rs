@@ -146,7 +146,7 @@ impl ObjectId {
         Self::parse(std::str::from_utf8(text).ok()?)
     }
 
-    /// The name of the files of a snapshot for git.
+    /// The git revision of its `files` tree.
     fn files(&self) -> String {
         format!("{}:files", self.0)
     }

@@ -70,7 +70,7 @@ pub(super) fn size_of(room: Option<OutputRoom>, is_users: bool, is_full: bool) -
     }
 }
 
-/// Adapts all running terminals to other room for their output.
+/// Resizes all running terminals after the room for their output has changed.
 pub fn fit_terminals(state: &mut State, room: OutputRoom, cx: &mut Cx) {
     state.output_room = Some(room);
     fit(state, cx);

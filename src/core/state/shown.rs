@@ -209,7 +209,7 @@ impl SeenSession {
     }
 }
 
-/// The value, unless it is the one whose hash is given; the hash is updated.
+/// Returns the value if its hash is not the known one, and updates that.
 fn if_new<T: Debug>(value: T, known: &mut u64) -> Option<T> {
     struct Text(DefaultHasher);
     impl fmt::Write for Text {
@@ -219,7 +219,7 @@ fn if_new<T: Debug>(value: T, known: &mut u64) -> Option<T> {
         }
     }
     let mut text = Text(DefaultHasher::new());
-    // Usage has fractions, which have no hash of their own.
+    // `Usage` contains floats, which do not implement `Hash`.
     let _ = write!(text, "{value:?}");
     let hash = text.0.finish();
     (std::mem::replace(known, hash) != hash).then_some(value)
@@ -232,7 +232,7 @@ fn open_text(item: &Item) -> Option<(ItemId, usize, &str)> {
     message.is_open.then_some((item.id, message.parts.len(), text.as_str()))
 }
 
-/// The output after the bytes that were seen. The start of a character whose rest is missing waits for it.
+/// The output after the bytes that were seen. An incomplete character at the end is held back until the rest arrives.
 fn output<'a>(
     id: &'a TerminalId,
     view: &'a TerminalView,

@@ -45,7 +45,7 @@ pub trait Driven: Sized {
 /// The core without a front end.
 pub struct Core {
     pub state: State,
-    /// What it requested of one.
+    /// The requests to a front end so far.
     pub requests: Vec<UiRequest>,
 }
 

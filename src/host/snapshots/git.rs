@@ -42,7 +42,7 @@ pub(super) struct Git {
 }
 
 impl Git {
-    /// git in a folder, which finds no repository by itself.
+    /// Prepares git to run in a folder without using the repository there.
     pub(super) fn find(folder: &Path, options: &Options) -> Result<Self, SnapshotError> {
         let missing = "Snapshots need git, which was not found. Install it";
         let start = Start::find(StartedBy::Parlor, "git", Some(folder), &[])
@@ -85,7 +85,7 @@ impl Git {
         Self { start: self.start.clone().with_changes(&changes), ..*self }
     }
 
-    /// The same with the whole time, or this one.
+    /// Restarts the time limit, with another limit if one is given.
     pub(super) fn renewed(&self, max_time: Option<Duration>) -> Self {
         let max_time = max_time.unwrap_or(self.max_time);
         Self { start: self.start.clone(), max_time, until: Instant::now() + max_time }

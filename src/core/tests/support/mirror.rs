@@ -38,7 +38,7 @@ impl Mirror {
         sent
     }
 
-    /// Fails if it shows anything else than one that gets everything now.
+    /// Fails if it differs from a mirror that receives everything now.
     pub fn check(&self, state: &State) {
         let mut other = Self::default();
         other.follow(state);

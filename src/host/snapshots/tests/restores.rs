@@ -6,6 +6,18 @@ fn step<'a>(plan: &'a Plan, path: &str) -> &'a Step {
     plan.steps.iter().find(|step| step.path == Path::new(path)).unwrap()
 }
 
+/// Files that were changed from `one` to `two`, with the snapshots before and after.
+fn edited(names: &[&str]) -> (Rig, SnapshotId, SnapshotId) {
+    let rig = Rig::new();
+    let [before, after] = ["one", "two"].map(|text| {
+        for name in names {
+            rig.write(name, text);
+        }
+        rig.capture()
+    });
+    (rig, before, after)
+}
+
 #[test]
 fn undo_and_redo_have_no_end() {
     let rig = Rig::repository();
@@ -102,12 +114,7 @@ fn what_the_user_changed_since_is_a_conflict() {
 
 #[test]
 fn paths_that_change_after_the_plan_are_not_written() {
-    let rig = Rig::new();
-    rig.write("a", "one");
-    rig.write("b", "one");
-    let before = rig.capture();
-    rig.write("a", "two");
-    rig.write("b", "two");
+    let (rig, before, _) = edited(&["a", "b"]);
     rig.write("c", "two");
     let after = rig.capture();
     let plan = rig.open().plan(&after, &before).unwrap();
@@ -371,15 +378,7 @@ fn a_crash_leaves_the_old_or_the_new_state() {
 
 #[test]
 fn recovery_leaves_what_others_changed() {
-    let rig = Rig::new();
-    rig.write("a", "one");
-    rig.write("b", "one");
-    rig.write("c", "one");
-    let before = rig.capture();
-    for name in ["a", "b", "c"] {
-        rig.write(name, "two");
-    }
-    let after = rig.capture();
+    let (rig, before, after) = edited(&["a", "b", "c"]);
     let plan = rig.open().plan(&after, &before).unwrap();
     // Each file takes three steps.
     crashes::crash_after(Some(7));
@@ -398,13 +397,7 @@ fn recovery_leaves_what_others_changed() {
 
 #[test]
 fn a_restore_that_fails_is_undone() {
-    let rig = Rig::new();
-    rig.write("a", "one");
-    rig.write("b", "one");
-    let before = rig.capture();
-    rig.write("a", "two");
-    rig.write("b", "two");
-    let after = rig.capture();
+    let (rig, before, after) = edited(&["a", "b"]);
     let plan = rig.open().plan(&after, &before).unwrap();
     crashes::fail_once_after(5);
     let error = rig.open().restore("s", &plan, &all(&plan)).unwrap_err();
