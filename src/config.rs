@@ -26,6 +26,7 @@ pub use self::paths::Paths;
 
 use self::keymap::Keymap;
 use self::read::Reader;
+use crate::model::snapshot::UndoRules;
 use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules};
 
 const TOP_KEYS: &[&str] = &[
@@ -43,6 +44,7 @@ const TOP_KEYS: &[&str] = &[
     "registry",
     "additional_directories",
     "sessions",
+    "undo",
 ];
 
 /// Values of `ui.images`. `auto` detects the protocol; `off` describes images as text.
@@ -94,6 +96,8 @@ pub struct Config {
     pub callbacks: Callbacks,
     /// Permission policy for requests of agents.
     pub policy: PolicyRules,
+    /// Snapshots of the folders of sessions.
+    pub undo: UndoRules,
     pub keymap: Keymap,
     /// How the prompt is edited: one of [`EDITING_STYLES`].
     pub editing: String,
@@ -148,6 +152,7 @@ impl Default for Config {
             editor: None,
             callbacks: Callbacks::default(),
             policy: PolicyRules::default(),
+            undo: UndoRules { is_on: true, ..UndoRules::default() },
             keymap: Keymap::defaults(),
             editing: "emacs".to_owned(),
             mouse: true,
@@ -318,7 +323,12 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
 
     config.invalid = settings::read(&mut reader, table, &mut config);
     if let Some(value) = table.get("additional_directories") {
-        config.additional_directories = agents::read_folders(&mut reader, value, around);
+        config.additional_directories =
+            agents::read_folders(&mut reader, "additional_directories", value, around);
+    }
+    let off_in = table.get("undo").and_then(|undo| undo.get_ref().get("off_in"));
+    if let Some(value) = off_in {
+        config.undo.off_in = agents::read_folders(&mut reader, "undo.off_in", value, around);
     }
     if let Some(callbacks) = table.get("callbacks").and_then(|value| reader.table("callbacks", value)) {
         reader.unknown_keys(callbacks, "[callbacks]", agents::CALLBACK_KEYS);

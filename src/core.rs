@@ -164,6 +164,7 @@ pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
             lifecycle::turn::send_next(state, key, cx);
         }
         Event::Timer(TimerId::SettingOverdue(key)) => lifecycle::choices::on_overdue(state, key, cx),
+        Event::Timer(TimerId::SnapshotOverdue(key)) => lifecycle::undo::on_overdue(state, key),
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, cx),
         Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
         Event::Terminate => lifecycle::conn::quit(state, cx),
@@ -187,10 +188,11 @@ pub fn tidy(state: &mut State, cx: &mut Cx) {
     lifecycle::requests::note_waits(state, cx.now);
 }
 
-/// Records what has changed, and moves what is saved out of memory. Called at the end of each event.
+/// Records what has changed, moves what is saved out of memory, and lets effects wait for a snapshot. Called at the end of each event.
 pub fn save(state: &mut State, cx: &mut Cx) {
     recording::recorder::flush(state, cx);
     state::bodies::trim(state, cx);
+    lifecycle::undo::hold(state, cx);
 }
 
 /// Whether a session of the active tab was touched.
@@ -293,6 +295,7 @@ fn on_service(state: &mut State, event: ServiceEvent, cx: &mut Cx) {
         ServiceEvent::TerminalOutside { conn, request_id, session, command } => {
             lifecycle::callbacks::on_terminal_outside(state, (conn, request_id), session, command, cx);
         }
+        ServiceEvent::Snapshot(key, news) => lifecycle::undo::on_news(state, key, news, cx),
         ServiceEvent::Grants(grants) => state.grants = grants,
         ServiceEvent::TerminalStarted { conn, request_id, session, command, result } => {
             lifecycle::callbacks::on_terminal_started(state, conn, request_id, session, command, result, cx);

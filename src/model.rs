@@ -37,6 +37,7 @@ pub mod secret;
 pub mod service;
 pub mod setting;
 pub mod sign_in;
+pub mod snapshot;
 pub mod spec;
 pub mod ssh;
 pub mod target;

@@ -151,19 +151,20 @@ fn read_env_commands(
     commands.into_iter().map(|(_, command)| command).collect()
 }
 
-/// Reads `additional_directories`. Relative paths are reported and ignored.
+/// Reads a list of folders. Relative paths are reported and ignored.
 pub(super) fn read_folders(
     reader: &mut Reader<'_>,
+    name: &str,
     value: &Value<'_>,
     around: &Surroundings,
 ) -> Vec<PathBuf> {
     let mut folders = Vec::new();
-    for text in reader.strings("additional_directories", value).unwrap_or_default() {
+    for text in reader.strings(name, value).unwrap_or_default() {
         let path = expand_home(&text, around);
         if path.is_absolute() {
             folders.push(path);
         } else {
-            let what = format!("relative path `{text}` in `additional_directories`");
+            let what = format!("relative path `{text}` in `{name}`");
             reader.problem(&value.span(), what, "use a path that starts with / or ~/");
         }
     }

@@ -68,6 +68,8 @@ pub enum Context {
     /// Text that is selected with the mouse; unbound keys are looked up in `Main`.
     Selection,
     Changes,
+    /// The files that an undo would restore; unbound keys are looked up in `Changes`.
+    Restore,
     /// Bindings for all contexts, looked up last.
     Global,
 }
@@ -93,6 +95,7 @@ impl Context {
         Self::Line,
         Self::Queue,
         Self::Changes,
+        Self::Restore,
     ];
 
     pub fn named(name: &str) -> Option<Self> {
@@ -119,6 +122,7 @@ impl Context {
             Self::Queue => "queue",
             Self::Selection => "selection",
             Self::Changes => "changes",
+            Self::Restore => "restore",
             Self::Global => "global",
         }
     }
@@ -142,6 +146,7 @@ impl Context {
             Self::Queue => "Queued prompts",
             Self::Selection => "Selected text",
             Self::Changes => "Session changes",
+            Self::Restore => "Undo and redo of files",
             Self::Global => "Global",
         }
     }
@@ -167,6 +172,7 @@ impl Context {
             // Routing looks it up in `Main` itself.
             Self::Selection => &[Self::Selection],
             Self::Changes => &[Self::Changes, Self::Global],
+            Self::Restore => &[Self::Restore, Self::Changes, Self::Global],
             Self::Global => &[Self::Global],
         }
     }
@@ -191,7 +197,7 @@ impl Context {
     /// Whether a sequence may start with a key that types a character: no text is ever typed here, or text
     /// fields get the key first.
     fn allows_text_prefix(self) -> bool {
-        matches!(self, Self::Browse | Self::Form | Self::Queue | Self::Changes)
+        matches!(self, Self::Browse | Self::Form | Self::Queue | Self::Changes | Self::Restore)
     }
 }
 

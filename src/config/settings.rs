@@ -7,6 +7,8 @@ mod rows;
 
 pub use rows::rows;
 
+use std::path::PathBuf;
+
 use toml::de::{DeTable, DeValue};
 
 use super::Config;
@@ -32,7 +34,7 @@ pub struct Setting {
 }
 
 /// The tables of the file, in the order of `parlor config`; the first is the top of the file.
-pub const SECTIONS: [&str; 7] = ["", "callbacks", "policy", "ui", "fold", "handover", "sessions"];
+pub const SECTIONS: [&str; 8] = ["", "callbacks", "policy", "ui", "fold", "handover", "sessions", "undo"];
 
 const APPEARANCE: &str = "Appearance";
 const INPUT: &str = "Keys and mouse";
@@ -98,6 +100,18 @@ impl<T: Field> Field for Option<T> {
     }
     fn load(value: Option<SettingValue>) -> Option<Self> {
         Some(value.and_then(|value| T::load(Some(value))))
+    }
+}
+
+/// A list of folders, which only the configuration file can change.
+impl Field for Vec<PathBuf> {
+    fn save(&self) -> Option<SettingValue> {
+        let paths: Vec<_> = self.iter().map(|path| path.to_string_lossy()).collect();
+        (!paths.is_empty()).then(|| SettingValue::Text(paths.join(", ")))
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        let Some(SettingValue::Text(text)) = value else { return Some(Self::new()) };
+        Some(text.split(", ").map(PathBuf::from).collect())
     }
 }
 
@@ -233,6 +247,18 @@ pub const SETTINGS: &[Setting] = settings! {
     "sessions.warn_mib", SESSIONS, Number(0), sessions_warn_mib,
         "Size of all saved sessions in MiB from which parlor suggests pruning at startup; 0: never"
         { applies: Applies::NextStart };
+    "undo.enabled", SESSIONS, Flag, undo.is_on,
+        "Capture the files before and after each turn, so that /undo can restore them";
+    "undo.off_in", SESSIONS, SettingKind::File, undo.off_in,
+        "Folders whose files are not captured, with all folders in them" { is_plain: false, unset: "none" };
+    "undo.network", SESSIONS, Flag, undo.allows_network,
+        "Capture folders on network file systems, where it can take long";
+    "undo.max_file_mib", SESSIONS, Number(1), undo.max_file_mib,
+        "Size in MiB above which a file is not captured";
+    "undo.max_store_mib", SESSIONS, Number(16), undo.max_store_mib,
+        "Size in MiB of the snapshots of a folder above which the oldest are deleted";
+    "undo.max_seconds", SESSIONS, Number(1), undo.max_seconds,
+        "Time in seconds after which a capture is given up";
 };
 
 pub fn named(name: &str) -> Option<&'static Setting> {

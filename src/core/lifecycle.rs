@@ -43,6 +43,7 @@ pub mod tabs;
 pub(in crate::core) mod templates;
 pub(in crate::core) mod titles;
 pub(in crate::core) mod turn;
+pub(in crate::core) mod undo;
 pub(in crate::core) mod unstable;
 pub(in crate::core) mod unsupported;
 pub(crate) mod updates;

@@ -37,6 +37,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::model::snapshot::UndoRules;
 use crate::model::{
     AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
     PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey, SessionWorkspace,
@@ -45,6 +46,7 @@ use crate::model::{
 
 use super::{Session, Sessions};
 use conn::Conn;
+use effect::Effect;
 use question::Question;
 
 /// The complete state of the app. Plain data: it can be cloned, compared and printed.
@@ -56,6 +58,8 @@ pub struct State {
     pub conns: BTreeMap<ConnId, Conn>,
     pub sessions: Sessions,
     pub active: SessionKey,
+    /// What may change files, until the snapshot before the turn is captured.
+    pub(in crate::core) held: Vec<(ConnId, Effect)>,
     /// The open questions of parlor, in the order in which they were asked.
     pub questions: Vec<Question>,
     /// A short message in the status line.
@@ -104,6 +108,7 @@ impl State {
             conns: BTreeMap::new(),
             sessions: Sessions::default(),
             active: SessionKey(0),
+            held: Vec::new(),
             questions: Vec::new(),
             searched: None,
             flash: None,
@@ -205,6 +210,7 @@ pub struct Setup {
     /// Callbacks for agents without individual settings.
     pub callbacks: Callbacks,
     pub policy: PolicyRules,
+    pub undo: UndoRules,
     /// The user's home folder, with all links resolved.
     pub home: Option<PathBuf>,
     /// parlor's configuration and data folders, with all links resolved.

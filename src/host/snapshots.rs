@@ -28,6 +28,7 @@ use super::git::{self as user_git, Repository};
 use super::os::files;
 use super::os::private;
 use crate::model::content_hash;
+use crate::model::snapshot::{Action, Entry, Kind, ObjectId, Plan, SnapshotId, Span, Step};
 
 mod capture;
 mod compare;
@@ -35,12 +36,13 @@ mod git;
 mod place;
 mod restore;
 mod store;
+pub mod worker;
 
 #[cfg(test)]
 mod tests;
 
 pub use compare::Change;
-pub use restore::{Action, Plan, Recovered, Restored, Step};
+pub use restore::{Recovered, Restored};
 pub use store::Pruned;
 
 use git::Git;
@@ -67,7 +69,7 @@ impl Default for Limits {
 }
 
 /// Where snapshots are stored, and what is allowed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// The data folder of parlor.
     pub data: PathBuf,
@@ -127,60 +129,22 @@ impl fmt::Display for SnapshotError {
 
 impl std::error::Error for SnapshotError {}
 
-/// The id of a git object: 40 or 64 hexadecimal digits. Whether it exists is found when it is used.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ObjectId(String);
-
-impl ObjectId {
-    /// `None`: not an id.
-    pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        (matches!(text.len(), 40 | 64) && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    fn of_bytes(text: &[u8]) -> Option<Self> {
-        Self::parse(std::str::from_utf8(text).ok()?)
-    }
-
-    /// The git revision of its `files` tree.
-    fn files(&self) -> String {
-        format!("{}:files", self.0)
-    }
+/// The git revision of the `files` tree of a snapshot.
+fn files_of(id: &SnapshotId) -> String {
+    format!("{}:files", id.as_str())
 }
 
-/// The tree of a snapshot in the private repository. Equal snapshots of a folder have equal ids.
-pub type SnapshotId = ObjectId;
-
-/// What a path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Kind {
-    File,
-    /// A file with an executable bit.
-    Program,
-    /// A symbolic link; its content is the target.
-    Link,
+fn id_of_bytes(text: &[u8]) -> Option<ObjectId> {
+    ObjectId::parse(std::str::from_utf8(text).ok()?)
 }
 
-impl Kind {
-    fn of_mode(mode: &[u8]) -> Option<Self> {
-        match mode {
-            b"100644" => Some(Self::File),
-            b"100755" => Some(Self::Program),
-            b"120000" => Some(Self::Link),
-            _ => None,
-        }
+fn kind_of_mode(mode: &[u8]) -> Option<Kind> {
+    match mode {
+        b"100644" => Some(Kind::File),
+        b"100755" => Some(Kind::Program),
+        b"120000" => Some(Kind::Link),
+        _ => None,
     }
-}
-
-/// A file or link with its content.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Entry {
-    pub kind: Kind,
-    pub id: ObjectId,
 }
 
 /// Why a path is not in a snapshot.

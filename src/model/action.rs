@@ -174,6 +174,10 @@ pub enum Action {
     SendNow,
     /// Sends the draft or a queued prompt into the running turn, if the agent supports it.
     Steer,
+    /// Restores the files that the last turn has changed, after showing them.
+    UndoTurn,
+    /// Takes back the last undo of files.
+    RedoTurn,
     /// Lists the prompts of the session, to go back to one.
     Rewind,
     /// Lists the prompts of the folder's history.
@@ -242,6 +246,10 @@ pub enum Action {
     Choose(u8),
     /// In a dialog: toggles one of several choices.
     ToggleChoice,
+    /// In a dialog: makes all of several choices, or none.
+    ToggleAllChoices,
+    /// In the page of an undo: restores the chosen files.
+    RestoreFiles,
     /// In a form: goes to the next field.
     NextField,
     /// In a form: goes to the previous field.

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::snapshot::SnapshotRecord;
 use super::{
     AccessRecord, ContentBlock, Cost, Decider, DiffPosition, ElicitationRequest, ExitInfo, FaultKind,
     NoticeKind, PermissionKind, PermissionOption, SessionId, SessionKey, SessionUpdate, SessionWorkspace,
@@ -118,6 +119,8 @@ pub enum Record {
     Archived {
         is_away: bool,
     },
+    /// A snapshot of the folder was captured, or files were restored.
+    Snapshot(SnapshotRecord),
 }
 
 impl Record {
@@ -289,7 +292,7 @@ pub struct RecordedEvent {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(value: &bool) -> bool {
+pub(super) fn is_false(value: &bool) -> bool {
     !value
 }
 

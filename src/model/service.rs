@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::snapshot::SnapshotNews;
 use super::{
     AgentSpec, Allowance, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
     Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, ServedFile, SessionKey, StoredGrant,
@@ -112,6 +113,8 @@ impl std::fmt::Debug for TerminalInput {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServiceEvent {
+    /// Something about the snapshots of a session's folder.
+    Snapshot(SessionKey, SnapshotNews),
     FileDone {
         conn: ConnId,
         request_id: RequestId,

@@ -26,10 +26,12 @@ use crate::host::login;
 use crate::host::notification;
 use crate::host::prompt;
 use crate::host::registry::{Registry, Stop};
+use crate::host::snapshots::worker::SnapshotWorker;
 use crate::host::spill::Spill;
 use crate::host::templates::TemplateFolders;
 use crate::host::terminals::Terminals;
 use crate::host::trust;
+use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentSpec, Attachment, AttachmentLabel, ConnId, CopyJob, FileQuery, FolderServers, Location,
     ServiceEvent, SessionAttachJob, SessionKey, StoreJob,
@@ -72,6 +74,7 @@ pub struct EffectRunner {
     /// Finds files to mention in the folder of the last query.
     finder: Option<FileFinder>,
     locator: Locator,
+    snapshots: SnapshotWorker,
     terminals: Terminals,
     store: Option<Store>,
     spill: Arc<Spill>,
@@ -123,6 +126,7 @@ impl EffectRunner {
             files: Files::new(),
             finder: None,
             locator: Locator::new(services.clone()),
+            snapshots: SnapshotWorker::new(services.clone()),
             terminals: Terminals::new(services.clone()),
             recorder,
             store,
@@ -168,6 +172,7 @@ impl EffectRunner {
                 self.work(move || Some(accepted.serve()));
             }
             Effect::StopFiles { session, keeps_writes } => self.files.stop(session, keeps_writes),
+            Effect::Snapshot(job) => self.snapshot(job),
             Effect::LocateDiffs(job) => self.locator.look(job),
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::FindFiles(query) => self.find_files(query),
@@ -384,6 +389,10 @@ impl EffectRunner {
             let edited = edit_pasted(template.as_deref(), &before, &label, &folder, &attachments);
             Some(ServiceEvent::DraftEdited { session, before, edited })
         });
+    }
+
+    fn snapshot(&mut self, job: SnapshotJob) {
+        self.snapshots.run(job, self.data_dir.as_deref(), self.home.clone());
     }
 
     /// When the next delayed agent is started.

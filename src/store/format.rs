@@ -42,6 +42,7 @@ pub(super) fn kind(record: &Record) -> &'static str {
         Record::Inserted { .. } => "inserted",
         Record::HandedOver { .. } => "handed_over",
         Record::Archived { .. } => "archived",
+        Record::Snapshot(_) => "snapshot",
     }
 }
 

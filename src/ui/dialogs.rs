@@ -68,6 +68,7 @@ mod testkit;
 mod tests;
 mod themes;
 mod titles;
+mod undo;
 mod validate;
 
 pub use crate::core::state::fuzzy::rank;
@@ -146,6 +147,7 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
                 UiRequest::SavedGone(uid) => {
                     sessions::rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 }
+                UiRequest::Undo(key) => undo::open(app, key),
                 UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
                 UiRequest::DraftChanged(key) if key != app.state.active => {}
                 UiRequest::DraftChanged(_) => draft::restore(app, cx),

@@ -64,6 +64,8 @@ pub struct ViewState {
     pub(super) log: LogView,
     pub(super) asked: RetainedBody,
     pub(super) changes: ChangesView,
+    /// The page before an undo.
+    pub(super) restore: ChangesView,
     /// The changed files beside the transcript.
     pub(super) side: ChangesView,
     pub(super) hits: HitMap,
@@ -174,6 +176,7 @@ impl ViewState {
             dialog: DialogView::default(),
             preview: TranscriptView::default(),
             changes: ChangesView::default(),
+            restore: ChangesView::default(),
             side: ChangesView::default(),
             log: LogView::default(),
             asked: RetainedBody::default(),

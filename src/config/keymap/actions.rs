@@ -201,7 +201,9 @@ actions! {
     CloseSession, "close-session", SESSION, "Close session and tab", "end";
     SendNow, "send-now", PROMPT, "Cancel the turn and send now", "interrupt immediately skip";
     Steer, "steer", PROMPT, "Send into the running turn", "inject interject queue amend";
-    Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "undo rewind checkpoint fork edit resend restore";
+    UndoTurn, "undo-turn", PROMPT, "Undo file changes of the last turn", "revert restore checkpoint take back";
+    RedoTurn, "redo-turn", PROMPT, "Take back the last undo", "restore again";
+    Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "rewind checkpoint fork edit resend";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
     OpenThemes, "open-themes", APPLICATION, "Select theme", "color colour dark light appearance";
@@ -245,6 +247,8 @@ actions! {
     Yes, "yes", HIDDEN, "Yes", "";
     No, "no", HIDDEN, "No", "";
     ToggleChoice, "toggle-choice", HIDDEN, "Toggle choice", "";
+    ToggleAllChoices, "toggle-all-choices", HIDDEN, "Choose all or none", "";
+    RestoreFiles, "restore-files", HIDDEN, "Restore the chosen files", "";
     NextField, "next-field", HIDDEN, "Next field", "";
     PreviousField, "previous-field", HIDDEN, "Previous field", "";
     Decline, "decline", HIDDEN, "Decline", "";

@@ -28,6 +28,9 @@ pub use super::tabs::activate;
 pub use super::templates::{load_templates, review_templates};
 pub use super::titles::{set_title, takes_titles};
 pub use super::turn::{cancel_turn, send_again, send_next, send_now, send_reason, send_undecided, submit};
+pub use super::undo::{
+    obstacle as undo_obstacle, offer as offer_undo, on_first_key, restore as restore_files,
+};
 pub use super::unstable::{archive_session, has_stoppable, stop_part};
 pub use crate::core::recording::loading::waits_for_whole;
 pub use crate::core::state::lookup::last_session;

@@ -16,7 +16,7 @@ use crate::model::{
 };
 
 use super::{
-    archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, spool, tabs,
+    archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, spool, tabs, undo,
 };
 use crate::core::session::{clear, messages, play, record, tools, turns};
 use crate::core::state::{FlashEnd, lookup, texts};
@@ -260,6 +260,7 @@ fn send(state: &mut State, key: SessionKey, prompt: PromptId, prepared: Prepared
     session.echo.expect(echo);
     session.resume.prompt_sent();
     cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
+    undo::on_turn(state, key, cx);
     // Another parlor may have changed grants.
     cx.effects.push(Effect::LoadGrants);
 }
@@ -475,6 +476,7 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
         call::notice(state, key, Severity::Info, title, None);
     }
     callbacks::stop_files(state, key, true, cx);
+    undo::on_turn_end(state, key, cx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if !may_go_on {
         session.outbox.stop_next();

@@ -90,6 +90,7 @@ fn finish(state: &mut State, key: SessionKey, cx: &mut Cx) {
     }
     session.turn_usage = session.turn_usage.or(whole.turn_usage);
     session.resume.adopt_handover(whole.resume);
+    session.undo.add_earlier(whole.undo);
     for (id, child) in children {
         if let Some(position) = session.index.subagent(&id) {
             session.transcript.edit(position, |item| {

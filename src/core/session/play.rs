@@ -203,6 +203,7 @@ pub(in crate::core) fn apply(session: &mut Session, record: Record, now: Instant
         }
         // It is unarchived before the agent is asked to continue it.
         Record::Archived { is_away } => session.is_archived = is_away,
+        Record::Snapshot(record) => session.undo.apply(&record),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::ui_request::UiRequest;
+use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
     FileJob, FileQuery, LocateJob, Location, Note, PromptJob, ReadBytes, RegistryAgent, SessionAttachJob,
@@ -59,6 +60,8 @@ pub enum Effect {
         session: SessionKey,
         keeps_writes: bool,
     },
+    /// Captures, plans or restores; reported as `ServiceEvent::Snapshot`.
+    Snapshot(SnapshotJob),
     /// Locates the changes of a tool call in their files; reported as `ServiceEvent::DiffsLocated`.
     LocateDiffs(LocateJob),
     Terminal(TerminalJob),
@@ -238,6 +241,8 @@ pub enum TimerId {
     SettingOverdue(SessionKey),
     /// Checks whether the keys have paused that were typed into a terminal whose command has ended.
     TypedInto(SessionKey),
+    /// The snapshot before a turn takes too long.
+    SnapshotOverdue(SessionKey),
     /// The time for an agent to list its commands is over.
     Commands(SessionKey),
 }

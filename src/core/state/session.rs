@@ -12,6 +12,7 @@ mod settings;
 mod shell;
 mod start;
 mod title;
+mod undo;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -38,6 +39,7 @@ pub use settings::{NamedSettings, SettingsState, Wanted};
 pub use shell::{KnownOutput, UserShell};
 pub use start::StartState;
 pub use title::TitleState;
+pub use undo::{Offer, RestoreOf, TurnChanges, Undo};
 
 /// Number of items searched for a message id.
 const MESSAGE_LOOKBACK: usize = 2_000;
@@ -110,6 +112,7 @@ pub struct Session {
     pub permissions: Permissions,
     pub title_state: TitleState,
     pub recorder: RecorderState,
+    pub undo: Undo,
     /// Set if it is read-only: no agent, and nothing is recorded.
     pub read_only: Option<Reading>,
     pub replay: Replay,
@@ -173,6 +176,7 @@ impl Session {
             permissions: Permissions::default(),
             title_state: TitleState::default(),
             recorder: RecorderState::default(),
+            undo: Undo::default(),
             read_only: None,
             replay: Replay::None,
             open_message: None,

@@ -30,6 +30,8 @@ pub enum UiRequest {
     /// A stored session was deleted.
     SavedGone(String),
     Rewind(SessionKey, ItemId, RewindWay),
+    /// It is known what an undo would restore.
+    Undo(SessionKey),
     /// The core has changed the draft of a session.
     DraftChanged(SessionKey),
     /// An item that a search over all sessions found; its matches are between `\u{2}` and `\u{3}` in the snippet.
@@ -52,6 +54,10 @@ pub enum RewindWay {
     Fork(Option<u32>),
     /// Edits it in a new session, with the conversation before it.
     HandOver,
+    /// Restores the files as they were before it.
+    Files,
+    /// Restores the files, then edits it in a copy of the session.
+    FilesAndFork(Option<u32>),
     /// Only shows it.
     Show,
 }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::git::{Git, Output, lines, path_of, paths, split};
-use super::{Captured, LeftOut, ObjectId, SnapshotError, SnapshotId, Snapshots, Why};
+use super::{Captured, LeftOut, ObjectId, SnapshotError, SnapshotId, Snapshots, Why, id_of_bytes};
 use crate::host::os::{files, private};
 use crate::host::regular;
 use crate::model::content_hash;
@@ -356,11 +356,11 @@ impl Snapshots {
         let output = git.read(doing, args, Vec::new())?;
         let new = split(&output).filter_map(|part| {
             let fields: Vec<&[u8]> = part.strip_prefix(b":")?.split(|byte| *byte == b' ').collect();
-            ObjectId::of_bytes(fields.get(3).filter(|_| fields[1] != b"000000")?)
+            id_of_bytes(fields.get(3).filter(|_| fields[1] != b"000000")?)
         });
         let ids: BTreeSet<ObjectId> = new.chain(ObjectId::parse(tree)).collect();
         let args = ["cat-file", "--batch-check=%(objectname)"];
-        let found = without_borrowed(git).line(doing, args, lines(ids.iter().map(|id| &id.0)))?;
+        let found = without_borrowed(git).line(doing, args, lines(ids.iter().map(ObjectId::as_str)))?;
         let missing = lines(found.lines().filter_map(|line| line.strip_suffix(" missing")));
         if missing.is_empty() { Ok(()) } else { self.pack(git, missing).map(drop) }
     }

@@ -9,8 +9,7 @@ use ring::digest::{Context, SHA1_FOR_LEGACY_USE_ONLY};
 use super::capture::Omitted;
 use super::git::{Git, lines, path_of, split};
 use super::place::{Found, Root};
-use super::{Entry, Kind, ObjectId, SnapshotError, SnapshotId, Snapshots};
-use crate::model::hex;
+use super::{Entry, ObjectId, SnapshotError, SnapshotId, Snapshots, files_of, id_of_bytes, kind_of_mode};
 
 /// A path that differs between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +31,7 @@ impl Snapshots {
         let git = self.git();
         check_exists(&git, from)?;
         check_exists(&git, to)?;
-        let args = ["diff-tree", "-r", "-z", "--no-renames", &from.files(), &to.files()];
+        let args = ["diff-tree", "-r", "-z", "--no-renames", &files_of(from), &files_of(to)];
         let output = git.read("compare snapshots", args, Vec::new())?;
         let mut parts = split(&output);
         let mut changes = Vec::new();
@@ -41,7 +40,7 @@ impl Snapshots {
             let [old_mode, new_mode, old, new, _] = fields[..] else {
                 return Err(SnapshotError::Failed("Cannot compare snapshots: invalid output".to_owned()));
             };
-            let entry = |mode, id| Some(Entry { kind: Kind::of_mode(mode)?, id: ObjectId::of_bytes(id)? });
+            let entry = |mode, id| Some(Entry { kind: kind_of_mode(mode)?, id: id_of_bytes(id)? });
             let old_mode = old_mode.strip_prefix(b":").unwrap_or_default();
             let (before, after) = (entry(old_mode, old), entry(new_mode, new));
             changes.push(Change { path: path_of(path), before, after });
@@ -80,12 +79,12 @@ impl Snapshots {
 }
 
 pub(super) fn missing(id: &ObjectId) -> SnapshotError {
-    SnapshotError::Missing(format!("The content {}", id.0))
+    SnapshotError::Missing(format!("The content {}", id.as_str()))
 }
 
 fn check_exists(git: &Git, id: &SnapshotId) -> Result<(), SnapshotError> {
     let args = ["cat-file", "--batch-check=%(objecttype)"];
-    let output = git.read("find the snapshot", args, lines([id.files()]))?;
+    let output = git.read("find the snapshot", args, lines([files_of(id)]))?;
     if output == b"tree\n" {
         Ok(())
     } else {
@@ -107,7 +106,7 @@ pub(super) fn sizes<'a>(
     ids: impl IntoIterator<Item = &'a ObjectId>,
 ) -> Result<BTreeMap<ObjectId, u64>, SnapshotError> {
     let args = ["cat-file", "--batch-check=%(objectname) %(objecttype) %(objectsize)"];
-    let output = git.read("find contents", args, lines(ids.into_iter().map(|id| &id.0)))?;
+    let output = git.read("find contents", args, lines(ids.into_iter().map(ObjectId::as_str)))?;
     let size = |line: &str| {
         let (id, size) = line.split_once(" blob ")?;
         Some((ObjectId::parse(id)?, size.parse().ok()?))
@@ -121,7 +120,7 @@ pub(super) fn contents<'a>(
     git: &Git,
     ids: impl IntoIterator<Item = &'a ObjectId>,
 ) -> Result<BTreeMap<ObjectId, Vec<u8>>, SnapshotError> {
-    let input = lines(ids.into_iter().map(|id| &id.0));
+    let input = lines(ids.into_iter().map(ObjectId::as_str));
     let output = git.read("read contents", ["cat-file", "--batch"], input)?;
     let mut contents = BTreeMap::new();
     let mut rest = output.as_slice();
@@ -144,5 +143,5 @@ pub(super) fn id_of(bytes: &[u8]) -> ObjectId {
     let mut context = Context::new(&SHA1_FOR_LEGACY_USE_ONLY);
     context.update(format!("blob {}\0", bytes.len()).as_bytes());
     context.update(bytes);
-    ObjectId(hex(context.finish().as_ref()))
+    ObjectId::of_digest(context.finish().as_ref())
 }

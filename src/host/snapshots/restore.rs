@@ -15,7 +15,7 @@ use super::capture::unix_micros;
 use super::compare::{self, Change, contents, id_of, missing, sizes};
 use super::git::{Git, paths};
 use super::place::{self, Found, Root, Trouble};
-use super::{Captured, Entry, SnapshotError, SnapshotId, Snapshots};
+use super::{Action, Captured, Entry, Plan, SnapshotError, SnapshotId, Snapshots, Span, Step, files_of};
 use crate::host::os::{files, private};
 use crate::host::regular;
 
@@ -23,40 +23,6 @@ const MAX_JOURNAL_BYTES: u64 = 256 << 20;
 
 /// Number of files that are in memory at once.
 const GROUP: usize = 16;
-
-/// What a restore does with a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// It is as in the snapshot already.
-    Nothing,
-    Write,
-    Delete,
-    /// It is neither as in `from` nor as in `to`: a restore replaces what the user wrote.
-    Conflict,
-    /// It cannot be restored, with the reason.
-    Refused(String),
-}
-
-/// A path of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// Relative to the folder.
-    pub path: PathBuf,
-    pub from: Option<Entry>,
-    pub to: Option<Entry>,
-    /// What it is on the disk; `None` also if it was refused.
-    pub disk: Option<Entry>,
-    pub action: Action,
-}
-
-/// What a restore from the state of one snapshot to the state of another would do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    pub from: SnapshotId,
-    pub to: SnapshotId,
-    /// In the order of their names; only paths that differ between the snapshots.
-    pub steps: Vec<Step>,
-}
 
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,46 +116,84 @@ impl Record {
     }
 }
 
+/// What happened to a path in the spans of a plan.
+struct Course<'a> {
+    /// What it was before the first span that changed it.
+    to: Option<Entry>,
+    /// The snapshot before that span.
+    to_id: &'a SnapshotId,
+    /// What it was after the last span.
+    last: Option<Entry>,
+    /// Whether it was changed between spans, too.
+    is_broken: bool,
+}
+
 /// The paths that were changed, and those that were not, with the reason.
 type Outcome = (Vec<PathBuf>, Vec<(PathBuf, String)>);
 
 impl Snapshots {
-    /// Plans to bring the paths that differ from their state in `from` to that in `to`.
+    /// Plans to take back what happened in these spans, the oldest first. A path that was also changed between two of
+    /// them, or after the last, is a conflict; one that was changed only then stays.
     ///
     /// # Errors
-    /// A snapshot is not in the store, or git failed. What is wrong with a single path is in its step.
-    pub fn plan(&self, from: &SnapshotId, to: &SnapshotId) -> Result<Plan, SnapshotError> {
-        let changes = self.changes(from, to)?;
+    /// There is no span, a snapshot is not in the store, or git failed. What is wrong with a single path is in its step.
+    pub fn plan(&self, spans: &[Span]) -> Result<Plan, SnapshotError> {
+        let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
+            return Err(SnapshotError::Refused("There is nothing to restore".to_owned()));
+        };
+        let mut paths = BTreeMap::new();
+        for (position, span) in spans.iter().enumerate() {
+            if let Some(former) = position.checked_sub(1).and_then(|former| spans.get(former)) {
+                for change in self.changes(&former.after, &span.before)? {
+                    if let Some(known) = paths.get_mut(&change.path) {
+                        let Course { last, is_broken, .. } = known;
+                        (*last, *is_broken) = (change.after, true);
+                    }
+                }
+            }
+            for Change { path, before, after } in self.changes(&span.before, &span.after)? {
+                let new = || Course { to: before, to_id: &span.before, last: None, is_broken: false };
+                paths.entry(path).or_insert_with(new).last = after;
+            }
+        }
         let git = self.git();
-        let omitted = compare::omitted(&git, to)?;
-        let sizes = sizes(&git, changes.iter().filter_map(|change| Some(&change.after.as_ref()?.id)))?;
+        let mut omitted = BTreeMap::new();
+        for span in spans {
+            if !omitted.contains_key(&span.before) {
+                omitted.insert(&span.before, compare::omitted(&git, &span.before)?);
+            }
+        }
+        let sizes = sizes(&git, paths.values().filter_map(|course| Some(&course.to.as_ref()?.id)))?;
         let root = Root::open(self)?;
-        let before = changes.iter().filter(|change| change.before.is_some());
-        let files: BTreeSet<PathBuf> = before.map(|change| change.path.clone()).collect();
-        // A folder of `from`, which may be empty when its files are deleted.
+        let existing = paths.iter().filter(|(_, course)| course.last.is_some());
+        let files: BTreeSet<PathBuf> = existing.map(|(path, _)| path.clone()).collect();
+        // A folder that was made in the spans, which may be empty when its files are deleted.
         let was_folder =
             |path: &Path| files.range(path.to_owned()..).next().is_some_and(|file| file.starts_with(path));
-        let step = |Change { path, before, after }: Change| {
+        let step = |(path, Course { to, to_id, last, is_broken }): (PathBuf, Course)| {
             let refused = |why: &str| Action::Refused(why.to_owned());
             let found = root.find(&path);
-            let action = match (&found, &after) {
-                (Found::Folder, Some(_)) if before.is_none() && was_folder(&path) => Action::Write,
+            let may_have = omitted.get(to_id).is_none_or(|omitted| omitted.may_have(&path));
+            let action = match (&found, &to) {
+                (Found::Folder, Some(_)) if last.is_none() && was_folder(&path) => Action::Write,
                 (Found::Folder, _) => refused("it is a folder now"),
                 (Found::Other(why), _) => refused(why),
-                (found, after) if found.is(after.as_ref()) => Action::Nothing,
-                (_, None) if omitted.may_have(&path) => {
+                (found, to) if found.is(to.as_ref()) => Action::Nothing,
+                (_, None) if may_have => {
                     refused("it may have existed then, but its content was not captured")
                 }
-                (_, Some(after)) if !sizes.contains_key(&after.id) => {
+                (_, Some(to)) if !sizes.contains_key(&to.id) => {
                     refused("its content is no longer in the store of snapshots")
                 }
-                (found, Some(_)) if found.is(before.as_ref()) => Action::Write,
-                (found, None) if found.is(before.as_ref()) => Action::Delete,
+                _ if is_broken => Action::Conflict,
+                (found, Some(_)) if found.is(last.as_ref()) => Action::Write,
+                (found, None) if found.is(last.as_ref()) => Action::Delete,
                 _ => Action::Conflict,
             };
-            Step { path, from: before, to: after, disk: found.entry().cloned(), action }
+            Step { path, from: last, to, disk: found.entry().cloned(), action }
         };
-        Ok(Plan { from: from.clone(), to: to.clone(), steps: changes.into_iter().map(step).collect() })
+        let steps = paths.into_iter().filter(|(_, course)| course.to != course.last).map(step).collect();
+        Ok(Plan { from: last.after.clone(), to: first.before.clone(), steps })
     }
 
     /// Restores the chosen paths of a plan, after capturing the present state. Other paths are not touched, and a
@@ -235,7 +239,7 @@ impl Snapshots {
         let git = self.git();
         let record = |step: &&Step| {
             let name = id_of(files::bytes(step.path.as_os_str()));
-            let temporary = OsString::from(format!(".parlor-{:x}-{}", unix_micros(), &name.0[..16]));
+            let temporary = OsString::from(format!(".parlor-{:x}-{}", unix_micros(), &name.as_str()[..16]));
             let path = step.path.clone().into_os_string();
             Record { path, old: step.disk.clone(), new: step.to.clone(), temporary }
         };
@@ -375,7 +379,7 @@ fn folders_to_remove<'a>(
         return Ok(Vec::new());
     }
     let folders = |id: &SnapshotId| -> Result<BTreeSet<PathBuf>, SnapshotError> {
-        let args = ["ls-tree", "-d", "-r", "-z", "--name-only", "--full-tree", &id.files()];
+        let args = ["ls-tree", "-d", "-r", "-z", "--name-only", "--full-tree", &files_of(id)];
         Ok(paths(&git.read("list the folders of the snapshot", args, Vec::new())?).collect())
     };
     let (from, to, omitted) = (folders(&plan.from)?, folders(&plan.to)?, compare::omitted(git, &plan.to)?);

@@ -15,6 +15,11 @@ pub(super) mod crashes;
 mod lives;
 mod restores;
 
+/// The way back from one snapshot to another.
+fn back(after: &SnapshotId, before: &SnapshotId) -> [Span; 1] {
+    [Span { before: before.clone(), after: after.clone() }]
+}
+
 /// A folder with its snapshots.
 struct Rig {
     base: tempfile::TempDir,
@@ -82,7 +87,7 @@ impl Rig {
 
     /// Restores all paths that differ, without conflicts.
     fn undo(&self, from: &SnapshotId, to: &SnapshotId) -> Restored {
-        let plan = self.open().plan(from, to).unwrap();
+        let plan = self.open().plan(&back(from, to)).unwrap();
         let chosen = all(&plan);
         self.open().restore("s", &plan, &chosen).unwrap()
     }
@@ -138,14 +143,14 @@ fn assert_same(found: &BTreeMap<PathBuf, Fact>, expected: &BTreeMap<PathBuf, Fac
 
 /// The files and links of a snapshot with their contents.
 fn contents(snapshots: &Snapshots, id: &SnapshotId) -> BTreeMap<PathBuf, (Kind, Vec<u8>)> {
-    let args = ["ls-tree", "-r", "-z", "--full-tree", &id.files()];
+    let args = ["ls-tree", "-r", "-z", "--full-tree", &files_of(id)];
     let output = snapshots.git().read("list", args, Vec::new()).unwrap();
     git::split(&output)
         .map(|record| {
             let at = memchr::memchr(b'\t', record).unwrap();
             let head = String::from_utf8(record[..at].to_vec()).unwrap();
             let mut fields = head.split(' ');
-            let kind = Kind::of_mode(fields.next().unwrap().as_bytes()).unwrap();
+            let kind = kind_of_mode(fields.next().unwrap().as_bytes()).unwrap();
             let entry = Entry { kind, id: ObjectId::parse(fields.nth(1).unwrap()).unwrap() };
             let bytes = snapshots.read(&entry, u64::MAX).unwrap();
             (git::path_of(&record[at + 1..]), (kind, bytes))

@@ -152,21 +152,21 @@ fn draw(
     }
     count(&mut page, &shown);
 
-    let has_list = area.width >= LIST_FROM_COLS && !files.is_empty();
-    draw_head(ctx, &page, (&shown, files.len()), (!has_list).then_some(selected), area, buf);
-    let body = Rect { y: area.y + 2, height: area.height - 4, ..area };
-    let list_cols = if has_list { (area.width / 3).clamp(MIN_LIST, MAX_LIST) } else { 0 };
-    let list = Rect { width: list_cols, ..body };
-    let right = Rect { x: body.x + list_cols, width: body.width - list_cols, ..body };
-    if has_list {
-        draw_list(ctx, &page, &shown, selected, list, view, buf);
-        for y in list.y..list.bottom() {
-            buf.set_string(list.right() - 1, y, ctx.render.glyphs.pipe, ctx.style(Role::Rule));
-        }
-    }
-    if let Some(file) = file {
-        draw_file(ctx, &mut page, file, right, view, buf);
-    } else {
+    let right = draw_files(
+        ctx,
+        &mut page,
+        &Files {
+            title: "Session changes",
+            shown: &shown,
+            all: files.len(),
+            selected,
+            marks: &[],
+            notes: &[],
+        },
+        (area, view),
+        buf,
+    );
+    if file.is_none() {
         let why = if files.is_empty() { "No changes in this session yet." } else { "No matching files." };
         let why = Line::styled(why, ctx.style(Role::TextDim));
         let lines = text::wrap_line(&why, right.width.saturating_sub(2).max(8));
@@ -182,15 +182,70 @@ fn draw(
     draw_foot(ctx, dialog, layout_hint, area, buf)
 }
 
+/// The files of a page.
+pub(super) struct Files<'a> {
+    pub title: &'a str,
+    pub shown: &'a [&'a ChangedFile],
+    /// Number of all files.
+    pub all: usize,
+    pub selected: usize,
+    /// What stands before the name of each file; empty: nothing.
+    pub marks: &'a [&'static str],
+    /// Lines below the head.
+    pub notes: &'a [String],
+}
+
+impl Files<'_> {
+    fn mark(&self, position: usize) -> &'static str {
+        self.marks.get(position).copied().unwrap_or_default()
+    }
+}
+
+/// Draws the head, the notes, the list of files and the changes of the selected one. Returns the place of the changes.
+pub(super) fn draw_files(
+    ctx: &FrameContext,
+    page: &mut ChangesView,
+    files: &Files<'_>,
+    (area, view): (Rect, &mut ViewState),
+    buf: &mut Canvas,
+) -> Rect {
+    let has_list = area.width >= LIST_FROM_COLS && files.all > 0;
+    draw_head(ctx, page, files, !has_list, area, buf);
+    let cols = area.width.saturating_sub(2);
+    let notes = files.notes.iter().map(|note| Line::styled(note.clone(), ctx.style(Role::TextDim)));
+    let notes: Vec<Line<'_>> = notes.flat_map(|note| text::wrap_line(&note, cols)).collect();
+    // The changes are more important on a small screen.
+    let rows = u16::try_from(notes.len()).unwrap_or(u16::MAX).min(area.height / 4);
+    for (y, note) in (area.y + 2..area.y + 2 + rows).zip(&notes) {
+        buf.put_line(area.x + 1, y, note, cols);
+    }
+    let body = Rect { y: area.y + 2 + rows, height: area.height - 4 - rows, ..area };
+    let list_cols = if has_list { (area.width / 3).clamp(MIN_LIST, MAX_LIST) } else { 0 };
+    let list = Rect { width: list_cols, ..body };
+    let right = Rect { x: body.x + list_cols, width: body.width - list_cols, ..body };
+    if has_list {
+        draw_list(ctx, page, files, list, view, buf);
+        for y in list.y..list.bottom() {
+            buf.set_string(list.right() - 1, y, ctx.render.glyphs.pipe, ctx.style(Role::Rule));
+        }
+    }
+    if let Some(file) = files.shown.get(files.selected) {
+        draw_file(ctx, page, file, right, view, buf);
+    }
+    right
+}
+
 /// The title with the counts; without a file list, also the name of the shown file.
 fn draw_head(
     ctx: &FrameContext,
     page: &ChangesView,
-    (shown, all): (&[&ChangedFile], usize),
-    selected: Option<usize>,
+    files: &Files<'_>,
+    names_file: bool,
     area: Rect,
     buf: &mut Canvas,
 ) {
+    let Files { title, shown, all, .. } = *files;
+    let selected = names_file.then_some(files.selected);
     let room = usize::from(area.width.saturating_sub(2));
     let counted_files =
         shown.iter().enumerate().filter(|(position, _)| selected.is_none_or(|only| only == *position));
@@ -198,20 +253,23 @@ fn draw_head(
     let sum = sum.fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
     let mut right = Line::default();
     if all > 0 {
-        let files = counted(all, "file", "files");
+        let all_files = counted(all, "file", "files");
         let text = match selected.filter(|_| !shown.is_empty()) {
             Some(selected) => format!("{} of {}", selected + 1, shown.len()),
-            None if shown.len() < all => format!("{} of {files}", shown.len()),
-            None => files,
+            None if shown.len() < all => format!("{} of {all_files}", shown.len()),
+            None => all_files,
         };
         right.push_span(ctx.span(Role::TextDim, text));
         right.spans.extend(counts_line(sum, &ctx.render).spans);
     }
     let right_cols = line_width(&right);
     let file = selected.and_then(|selected| shown.get(selected));
+    let mark = files.mark(files.selected);
     let name = file.map(|file| ctx.render.path(&file.path));
     let left_room = room.saturating_sub(right_cols + 2);
-    let left = name.map_or("Session changes".to_owned(), |name| text::truncate_path(&name, left_room));
+    let left = name.map_or(title.to_owned(), |name| {
+        format!("{mark}{}", text::truncate_path(&name, left_room.saturating_sub(mark.len())))
+    });
     let left_room = u16::try_from(left_room).unwrap_or(u16::MAX);
     text::put_text(buf, area.x + 1, area.y, &left, left_room, ctx.style(Role::DialogTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
@@ -224,20 +282,22 @@ fn draw_head(
 fn draw_list(
     ctx: &FrameContext,
     page: &ChangesView,
-    files: &[&ChangedFile],
-    selected: usize,
+    files: &Files<'_>,
     area: Rect,
     view: &mut ViewState,
     buf: &mut Canvas,
 ) {
     let rows = usize::from(area.height);
-    let skip = selected.saturating_sub(rows / 2).min(files.len().saturating_sub(rows));
-    for ((position, file), y) in files.iter().enumerate().skip(skip).zip(area.y..area.bottom()) {
+    let Files { shown, selected, .. } = *files;
+    let skip = selected.saturating_sub(rows / 2).min(shown.len().saturating_sub(rows));
+    for ((position, file), y) in shown.iter().enumerate().skip(skip).zip(area.y..area.bottom()) {
         let is_selected = position == selected;
         let counts = counts(page, file).map(|counts| counts_line(counts, &ctx.render)).unwrap_or_default();
         let cols = usize::from(area.width).saturating_sub(5);
         let room = cols.saturating_sub(line_width(&counts));
-        let name = text::truncate_path(&ctx.render.path(&file.path), room);
+        let mark = files.mark(position);
+        let path = text::truncate_path(&ctx.render.path(&file.path), room.saturating_sub(mark.len()));
+        let name = format!("{mark}{path}");
         let role = if is_selected { Role::TextStrong } else { Role::Text };
         let fill = room.saturating_sub(text::width(&name));
         let mut line = Line::from(ctx.span(role, format!("{name}{}", " ".repeat(fill))));
@@ -353,7 +413,7 @@ fn draw_foot(
     None
 }
 
-fn draw_hints(
+pub(super) fn draw_hints(
     ctx: &FrameContext,
     hints: &[Option<(String, String)>],
     cols: u16,

@@ -25,7 +25,7 @@ const GAP: u16 = 4;
 /// Between the keys and the action.
 const KEYS_GAP: usize = 2;
 
-const IN_DIALOGS: [Context; 9] = [
+const IN_DIALOGS: [Context; 10] = [
     Context::Permission,
     Context::Choice,
     Context::List,
@@ -35,6 +35,7 @@ const IN_DIALOGS: [Context; 9] = [
     Context::Line,
     Context::Queue,
     Context::Changes,
+    Context::Restore,
 ];
 
 /// A task or context with its keys.

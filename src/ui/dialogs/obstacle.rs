@@ -9,6 +9,8 @@ use crate::model::{Action, AgentInfo, attachment_labels};
 
 use crate::ui::session_view::fold::can_fold;
 
+use super::undo;
+
 pub(super) const NOTHING_TO_FOLD: &str = "Nothing to expand.";
 
 /// Why the action is not available, in one sentence; `None` if it is. What the agent does not advertise is not offered.
@@ -66,6 +68,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(session.outbox.queue_len() > 0 || !session.draft.trim().is_empty(), "The prompt is empty.")
         }
         Action::Rewind => unless(session.turn_count > 0, "No prompts in this session yet."),
+        Action::UndoTurn | Action::RedoTurn => undo::obstacle(state, session, action),
         Action::CancelTurn => unless(can_cancel(state), "No turn to cancel."),
         Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
         Action::SendAgain => unless(session.outbox.failed().is_some(), "No failed prompt."),

@@ -9,11 +9,12 @@ use crate::core::state::place;
 use crate::core::{Consequence, Cx, Effect, ItemBody, MessagePart, Question, RewindWay, Session, State};
 use crate::model::{Action, Attachment, ItemId, SessionKey};
 use crate::ui::App;
+use crate::ui::text::counted;
 
 use super::layer::Flow;
 use super::notice::notify;
 use super::picker::{List, Picker};
-use super::{draft, jump};
+use super::{draft, jump, undo};
 
 /// Maximum number of changed files that are named.
 const MAX_FILES: usize = 4;
@@ -85,6 +86,22 @@ fn choose(state: &mut State, id: ItemId) {
         let cost = "Sends the conversation before this prompt with it, without tool output.";
         offer(RewindWay::HandOver, "Edit it in a new session with this conversation", cost);
     }
+    let turns = undo::turns_since(session, id).len();
+    if turns > 0 && undo::obstacle(state, session, Action::UndoTurn).is_none() {
+        let cost = format!(
+            "Shows the files first. Undoes {}; the conversation stays.",
+            counted(turns, "turn", "turns")
+        );
+        offer(RewindWay::Files, "Restore the files", &cost);
+        if session.parent.is_none() && can_fork && can.can_fork_at_turn && turn > 1 {
+            let cost = "Shows the files first. Copies the session up to this prompt.";
+            offer(
+                RewindWay::FilesAndFork(Some(turn - 1)),
+                "Restore the files, and fork before the prompt",
+                cost,
+            );
+        }
+    }
     offer(RewindWay::Show, "Show it in the transcript", "");
     state.ask(key, Question::new("Go back to this prompt", body, answers));
 }
@@ -103,6 +120,7 @@ pub fn go_back(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx: &
     match way {
         RewindWay::Show => return jump::go_to(app, id, cx),
         RewindWay::Edit => return draft::recall(app, prompt, cx),
+        RewindWay::Files | RewindWay::FilesAndFork(_) => return undo::undo_since(app, key, id, way, cx),
         RewindWay::Fork(turn) => operations::fork_session(&mut app.state, key, turn, cx),
         RewindWay::HandOver => operations::hand_over_before(&mut app.state, key, id, cx),
     }

@@ -348,6 +348,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
         setup.mcp_servers = new.mcp_servers;
         setup.callbacks = new.callbacks;
         setup.policy = new.policy;
+        setup.undo = new.undo;
         setup.handover_bytes = new.handover_bytes;
         setup.palette = new.palette;
         setup.settings = new.settings;

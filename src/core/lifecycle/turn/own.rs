@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{Ending, end, send_next, summary};
-use crate::core::lifecycle::{late, spool};
+use crate::core::lifecycle::{late, spool, undo};
 use crate::core::session::messages;
 use crate::core::state::{lookup, texts};
 use crate::core::{Cx, Effect, Session, SessionPhase, State, TimerId, Turn};
@@ -33,6 +33,7 @@ pub(in crate::core) fn on_began(state: &mut State, conn: ConnId, id: &SessionId,
     session.turn = Turn::Running { since: cx.now, last_news: cx.now };
     session.own_turn = Some(session.transcript.next_id());
     cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
+    undo::on_turn(state, key, cx);
 }
 
 pub(in crate::core) fn on_ended(
@@ -52,6 +53,7 @@ pub(in crate::core) fn on_ended(
         messages::close(session, cx.now);
         session.turn = Turn::Idle;
         cx.effects.push(Effect::StopTimer(TimerId::TurnQuiet(key)));
+        undo::on_turn_end(state, key, cx);
         send_next(state, key, cx);
         return;
     }

@@ -75,14 +75,14 @@ fn a_folder_that_was_replaced_by_a_link_is_neither_read_nor_written() {
     rig.write("changed", "two");
     rig.remove("deleted");
     let after = rig.capture();
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     let elsewhere = rig.base.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::write(elsewhere.join("changed"), "two").unwrap();
     fs::rename(rig.path(), rig.base.path().join("away")).unwrap();
     fixtures::link(&elsewhere, rig.base.path().join("w"));
     assert!(rig.open().capture("s", &[]).is_err());
-    assert!(rig.open().plan(&after, &before).is_err());
+    assert!(rig.open().plan(&back(&after, &before)).is_err());
     assert!(rig.open().on_disk(Path::new("changed")).is_err());
     assert!(rig.open().restore("s", &plan, &all(&plan)).is_err());
     assert_eq!(fs::read_to_string(elsewhere.join("changed")).unwrap(), "two");
@@ -97,7 +97,7 @@ fn a_content_that_does_not_match_its_id_is_not_written() {
         rig.write("a", text);
         rig.git(&["hash-object", "-w", "a"]);
         let id = compare::id_of(text.as_bytes());
-        rig.path().join(".git/objects").join(&id.0[..2]).join(&id.0[2..])
+        rig.path().join(".git/objects").join(&id.as_str()[..2]).join(&id.as_str()[2..])
     };
     let (wrong, right) = (object("wrong"), object("right"));
     fs::remove_file(&right).unwrap();
@@ -105,7 +105,7 @@ fn a_content_that_does_not_match_its_id_is_not_written() {
     let before = rig.capture();
     rig.write("a", "changed");
     let after = rig.capture();
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     let _ = rig.open().restore("s", &plan, &all(&plan));
     assert_eq!(rig.text("a"), "changed");
     assert!(rig.open().recover().unwrap().is_none());

@@ -265,7 +265,7 @@ fn linked_work_trees_and_subfolders_are_captured() {
     assert_eq!(names(&sub, &id), BTreeSet::from(["a".to_owned()]), "patterns of the folder above");
     rig.write("sub/a", "changed");
     let after = sub.capture("s", &[]).unwrap().id;
-    let plan = sub.plan(&after, &id).unwrap();
+    let plan = sub.plan(&back(&after, &id)).unwrap();
     sub.restore("s", &plan, &all(&plan)).unwrap();
     assert_eq!(rig.text("sub/a"), "a");
 

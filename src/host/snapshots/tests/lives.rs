@@ -171,7 +171,7 @@ impl Life {
             // Another run of parlor.
             self.rig.snapshots.take();
         }
-        let plan = self.rig.open().plan(&after, &before).unwrap();
+        let plan = self.rig.open().plan(&back(&after, &before)).unwrap();
         let mut expected = disk.clone();
         let mut conflicts = BTreeSet::new();
         let paths: BTreeSet<&PathBuf> = old.keys().chain(new.keys()).collect();

@@ -90,7 +90,7 @@ fn what_the_user_changed_since_is_a_conflict() {
     rig.write("binary", "agent\0user");
     rig.write("undone", lines("1", "8"));
     rig.write("created", "user");
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     for name in ["merges", "conflicts", "deleted", "binary", "created"] {
         assert_eq!(step(&plan, name).action, Action::Conflict, "{name}");
     }
@@ -117,7 +117,7 @@ fn paths_that_change_after_the_plan_are_not_written() {
     let (rig, before, _) = edited(&["a", "b"]);
     rig.write("c", "two");
     let after = rig.capture();
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     rig.write("a", "user");
     rig.write("c", "user");
     let done = rig.open().restore("s", &plan, &all(&plan)).unwrap();
@@ -144,7 +144,7 @@ fn only_what_was_certainly_absent_is_deleted() {
     rig.write("logs/new", "of the agent");
     let extra = [".env", "cache/x", "cache/y", "many/7", "logs/new"].map(PathBuf::from);
     let after = rig.open().capture("s", &extra).unwrap().id;
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     for name in [".env", "cache/x", "many/7"] {
         assert!(matches!(step(&plan, name).action, Action::Refused(_)), "{name}");
     }
@@ -176,7 +176,7 @@ fn links_and_special_files_are_never_followed() {
     rig.remove("pipe");
     fixtures::pipe(rig.path().join("pipe"));
     fs::hard_link(rig.path().join("hard"), outside.join("hard")).unwrap();
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     for name in ["dir/file", "pipe", "hard"] {
         assert!(matches!(step(&plan, name).action, Action::Refused(_)), "{name}: {plan:?}");
     }
@@ -200,7 +200,7 @@ fn a_link_that_appears_after_the_plan_is_not_followed() {
     rig.remove("dir/file");
     fs::remove_dir(rig.path().join("dir")).unwrap();
     let after = rig.capture();
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     assert_eq!(step(&plan, "dir/file").action, Action::Write);
     fixtures::link(&outside, rig.path().join("dir"));
     let done = rig.open().restore("s", &plan, &all(&plan)).unwrap();
@@ -276,7 +276,7 @@ fn a_restore_deletes_no_snapshots() {
     rig.write("a", content());
     let after = snapshots.capture("s", &[]).unwrap().id;
     rig.write("user", content());
-    let plan = snapshots.plan(&after, &before).unwrap();
+    let plan = snapshots.plan(&back(&after, &before)).unwrap();
     let done = snapshots.restore("s", &plan, &all(&plan)).unwrap();
     assert_eq!((done.changed.len(), fs::read(rig.path().join("a")).unwrap()), (1, old));
     rig.write("new", "new");
@@ -342,7 +342,7 @@ fn a_crash_leaves_the_old_or_the_new_state() {
                 assert!(done.refused.is_empty(), "{done:?}");
             }
             assert_eq!(files(&rig), old, "{seed}");
-            let plan = rig.open().plan(&after, &before).unwrap();
+            let plan = rig.open().plan(&back(&after, &before)).unwrap();
             let chosen = all(&plan);
             crashes::crash_after(Some(crash));
             let result = rig.open().restore("s", &plan, &chosen);
@@ -379,7 +379,7 @@ fn a_crash_leaves_the_old_or_the_new_state() {
 #[test]
 fn recovery_leaves_what_others_changed() {
     let (rig, before, after) = edited(&["a", "b", "c"]);
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     // Each file takes three steps.
     crashes::crash_after(Some(7));
     assert!(rig.open().restore("s", &plan, &all(&plan)).is_err());
@@ -398,7 +398,7 @@ fn recovery_leaves_what_others_changed() {
 #[test]
 fn a_restore_that_fails_is_undone() {
     let (rig, before, after) = edited(&["a", "b"]);
-    let plan = rig.open().plan(&after, &before).unwrap();
+    let plan = rig.open().plan(&back(&after, &before)).unwrap();
     crashes::fail_once_after(5);
     let error = rig.open().restore("s", &plan, &all(&plan)).unwrap_err();
     assert!(matches!(error, SnapshotError::Failed(_)), "{error}");

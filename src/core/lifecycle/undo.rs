@@ -1,0 +1,345 @@
+//! Snapshots of a session's folder before and after its turns, undo and redo.
+//!
+//! Invariants: until the snapshot before a turn is captured, at most [`MAX_WAIT`], parlor writes no file, starts no
+//! command and allows nothing for that agent; files are restored only while no turn runs, after the user has seen which.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::call;
+use crate::core::session::record;
+use crate::core::{
+    Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, SessionPhase, State, TimerId, UiRequest,
+};
+use crate::model::snapshot::{
+    Action, Capture, CaptureError, Moment, Preview, RestoreRecord, Restored, SnapshotJob, SnapshotNews,
+    SnapshotRecord, SnapshotTask,
+};
+use crate::model::{AgentCommand, ConnId, ItemId, Record, Response, SessionKey, Severity, TerminalJob};
+
+/// How long the work of an agent waits for a snapshot.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
+/// Maximum number of files that are captured although they are ignored.
+const MAX_EXTRA: usize = 1000;
+
+/// Maximum number of paths in a notice.
+const MAX_NAMED: usize = 20;
+
+/// Why there are no snapshots of a session's folder.
+pub fn obstacle(state: &State, session: &Session) -> Option<String> {
+    let rules = &state.setup.undo;
+    let folder = session.workspace.folder();
+    let is_elsewhere = session.workspace.remote.is_some()
+        || state.conn_of(session.key).is_some_and(|conn| conn.spec.is_elsewhere());
+    let off_in = rules.off_in.iter().find(|off| folder.starts_with(off));
+    match () {
+        () if !rules.is_on => Some("Undo is off: undo.enabled is false.".to_owned()),
+        () if session.parent.is_some() => Some("Files are restored in the parent session.".to_owned()),
+        () if is_elsewhere => {
+            Some("The folder is on another machine, so parlor cannot restore its files.".to_owned())
+        }
+        () => match off_in {
+            Some(off) => Some(format!("Undo is off in {}: undo.off_in.", off.display())),
+            None => session.undo.refused.clone(),
+        },
+    }
+}
+
+fn run(state: &State, key: SessionKey, task: SnapshotTask, cx: &mut Cx) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    let (folder, rules) = (session.workspace.folder().to_owned(), state.setup.undo.clone());
+    cx.effects.push(Effect::Snapshot(SnapshotJob { session: key, folder, rules, task }));
+}
+
+/// Whether snapshots of the folder are captured. A folder that was refused is tried again: its reason may be gone.
+fn is_captured(state: &State, session: &Session) -> bool {
+    session.read_only.is_none() && (obstacle(state, session).is_none() || session.undo.refused.is_some())
+}
+
+fn capture(state: &mut State, key: SessionKey, moment: Moment, cx: &mut Cx) -> bool {
+    let Some(session) = state.sessions.get(&key).filter(|session| is_captured(state, session)) else {
+        return false;
+    };
+    let extra = match moment {
+        Moment::After(turn) => reported_files(session, turn),
+        Moment::Early | Moment::Before(_) => Vec::new(),
+    };
+    run(state, key, SnapshotTask::Capture { moment, extra }, cx);
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.undo.has_begun = true;
+    }
+    true
+}
+
+/// The files that calls of a turn have changed.
+fn reported_files(session: &Session, turn: u32) -> Vec<PathBuf> {
+    let folder = session.workspace.folder();
+    let of_turn = session.transcript.items().iter().rev().take_while(|item| item.turn >= turn);
+    let calls = of_turn.filter_map(|item| match &item.body {
+        ItemBody::Tool(call) => Some(call),
+        _ => None,
+    });
+    let paths = calls.flat_map(|call| call.reported_diffs().map(|diff| folder.join(&diff.path)));
+    let paths: BTreeSet<PathBuf> = paths.take(MAX_EXTRA).collect();
+    paths.into_iter().collect()
+}
+
+/// The user begins to write the first prompt: the first snapshot takes longer than the next ones.
+pub fn on_first_key(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let is_first = |session: &Session| !session.undo.has_begun && session.phase == SessionPhase::Ready;
+    if state.sessions.get(&key).is_some_and(is_first) {
+        capture(state, key, Moment::Early, cx);
+    }
+}
+
+/// A turn begins.
+pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.undo.offer = None;
+    if session.undo.running.is_some() {
+        return;
+    }
+    let turn = session.turn_count;
+    if capture(state, key, Moment::Before(turn), cx)
+        && let Some(session) = state.sessions.get_mut(&key)
+    {
+        (session.undo.running, session.undo.is_awaited) = (Some(turn), true);
+        cx.effects.push(Effect::Timer(TimerId::SnapshotOverdue(key), MAX_WAIT));
+    }
+}
+
+/// A turn has ended.
+pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.undo.is_awaited = false;
+    if let Some(turn) = session.undo.running.take() {
+        capture(state, key, Moment::After(turn), cx);
+    }
+}
+
+/// The snapshot takes too long: the agent goes on without.
+pub(in crate::core) fn on_overdue(state: &mut State, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.undo.is_awaited) else {
+        return;
+    };
+    (session.undo.is_awaited, session.undo.running) = (false, None);
+    let title = "No snapshot before this turn: it takes longer than 2 s. /undo cannot restore its files.";
+    call::notice(state, key, Severity::Warning, title, None);
+}
+
+pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: SnapshotNews, cx: &mut Cx) {
+    match news {
+        SnapshotNews::Captured(moment, Ok(captured)) => on_captured(state, key, moment, captured),
+        SnapshotNews::Captured(moment, Err(error)) => on_failed(state, key, moment, error),
+        SnapshotNews::Planned(planned) => on_planned(state, key, planned, cx),
+        SnapshotNews::Restored(restored) => on_restored(state, key, restored, cx),
+        SnapshotNews::Recovered(text) => call::notice(state, key, Severity::Warning, text, None),
+    }
+}
+
+fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Capture) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Capture { id, changed, left_out, pruned } = captured;
+    session.undo.refused = None;
+    session.undo.left_out = left_out;
+    match moment {
+        Moment::Before(turn) if session.undo.running == Some(turn) => {
+            session.undo.is_awaited = false;
+            let is_of_turn = |item: &crate::core::Item| item.turn >= turn;
+            let mut items = session.transcript.items().iter().rev().take_while(|item| is_of_turn(item));
+            let is_late = items.any(|item| matches!(item.body, ItemBody::Tool(_)));
+            note(session, SnapshotRecord::Before { turn, id, is_late });
+        }
+        Moment::After(turn) => {
+            note(session, SnapshotRecord::After { turn, id, files: changed.len() });
+        }
+        Moment::Early | Moment::Before(_) => {}
+    }
+    if pruned > 0 {
+        let title = format!(
+            "The snapshots of this folder reached {} MiB (undo.max_store_mib). Deleted the oldest: {pruned}.",
+            state.setup.undo.max_store_mib
+        );
+        call::notice(state, key, Severity::Info, title, None);
+    }
+}
+
+fn on_failed(state: &mut State, key: SessionKey, moment: Moment, error: CaptureError) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let is_news = session.undo.refused.as_ref() != Some(&error.text);
+    if let Moment::Before(turn) = moment
+        && session.undo.running == Some(turn)
+    {
+        (session.undo.is_awaited, session.undo.running) = (false, None);
+    }
+    if error.is_refused {
+        session.undo.refused = Some(error.text);
+    } else if is_news && moment != Moment::Early {
+        let title = format!("No snapshot of the files, so /undo cannot restore this turn. {}", error.text);
+        call::notice(state, key, Severity::Warning, title, None);
+    }
+}
+
+fn note(session: &mut Session, record: SnapshotRecord) {
+    session.undo.apply(&record);
+    record::note(session, Record::Snapshot(record));
+}
+
+/// Plans an undo or redo, to show what it would do. `then`: goes back to this prompt afterwards.
+pub fn offer(
+    state: &mut State,
+    key: SessionKey,
+    what: RestoreOf,
+    then: Option<(ItemId, RewindWay)>,
+    cx: &mut Cx,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let spans = session.undo.spans(&what);
+    session.undo.offer = Some(Offer { what, preview: None, then });
+    run(state, key, SnapshotTask::Plan(spans), cx);
+    call::flash(state, "Comparing the files with their snapshots…", cx);
+}
+
+fn on_planned(state: &mut State, key: SessionKey, planned: Result<Preview, String>, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(offer) = session.undo.offer.as_mut().filter(|offer| offer.preview.is_none()) else { return };
+    match planned {
+        Ok(preview) if preview.plan.steps.iter().all(|step| step.action == Action::Nothing) => {
+            session.undo.offer = None;
+            call::flash(state, "Nothing to restore: the files are already as they were.", cx);
+        }
+        Ok(preview) => {
+            offer.preview = Some(preview);
+            state.flash = None;
+            cx.requests.push(UiRequest::Undo(key));
+        }
+        Err(why) => {
+            session.undo.offer = None;
+            call::flash(state, why, cx);
+        }
+    }
+}
+
+/// Restores these paths of the plan that was shown.
+pub fn restore(state: &mut State, key: SessionKey, paths: Vec<PathBuf>, cx: &mut Cx) {
+    let Some(session) = state.sessions.get(&key) else { return };
+    if session.turn.is_running() {
+        return call::flash(state, "Files are restored only while no turn is running.", cx);
+    }
+    let Some(preview) = session.undo.offer.as_ref().and_then(|offer| offer.preview.as_ref()) else { return };
+    let plan = Box::new(preview.plan.clone());
+    run(state, key, SnapshotTask::Restore(plan, paths), cx);
+}
+
+fn on_restored(state: &mut State, key: SessionKey, restored: Result<Restored, String>, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(Offer { what, preview: Some(preview), then }) = session.undo.offer.take() else { return };
+    let Restored { span, changed, refused } = match restored {
+        Ok(restored) => restored,
+        Err(why) => {
+            let title = format!("The files were not restored. {why}");
+            return call::notice(state, key, Severity::Error, title, None);
+        }
+    };
+    let to_do = preview.plan.steps.iter().filter(|step| step.action != Action::Nothing).count();
+    let (is_whole, files) = (to_do == changed.len(), changed.len());
+    let turns = match &what {
+        RestoreOf::Turns(turns) => turns.clone(),
+        RestoreOf::Undo => session.undo.undone.last().map_or_else(Vec::new, |undone| undone.turns.clone()),
+    };
+    if files > 0 {
+        let restore = RestoreRecord { turns, before: span.before, after: span.after, files, is_whole };
+        let record = match what {
+            RestoreOf::Turns(_) => SnapshotRecord::Undone(restore),
+            RestoreOf::Undo => SnapshotRecord::Redone(restore),
+        };
+        note(session, record);
+    }
+    let title = match (what, files) {
+        (_, 0) => "No file was restored.".to_owned(),
+        (RestoreOf::Turns(_), 1) => {
+            "Restored 1 file. /redo takes this back; the agent is not told.".to_owned()
+        }
+        (RestoreOf::Turns(_), _) => {
+            format!("Restored {files} files. /redo takes this back; the agent is not told.")
+        }
+        (RestoreOf::Undo, 1) => "Took back the undo of 1 file. The agent is not told.".to_owned(),
+        (RestoreOf::Undo, _) => format!("Took back the undo of {files} files. The agent is not told."),
+    };
+    let mut lines: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+    lines.extend(refused.iter().map(|(path, why)| format!("{}: unchanged, {why}", path.display())));
+    let more = lines.len().saturating_sub(MAX_NAMED);
+    lines.truncate(MAX_NAMED);
+    lines.extend((more > 0).then(|| format!("{more} more")));
+    let severity = if refused.is_empty() { Severity::Info } else { Severity::Warning };
+    call::notice(state, key, severity, title, Some(lines.join("\n")).filter(|text| !text.is_empty()));
+    read_git(state, key, cx);
+    if let Some((item, way)) = then.filter(|_| files > 0) {
+        cx.requests.push(UiRequest::Rewind(key, item, way));
+    }
+}
+
+fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
+    if let Some(session) = state.sessions.get(&key) {
+        cx.effects.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
+    }
+}
+
+/// Lets what may change files wait as long as the snapshot before the turn is captured. The order of effects of an agent
+/// stays: whatever ends its requests lets them go first.
+pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
+    let awaited = |state: &State| -> BTreeSet<ConnId> {
+        let waiting = state.sessions.values().filter(|session| session.undo.is_awaited);
+        waiting.filter_map(|session| session.conn).collect()
+    };
+    if state.held.is_empty() && !state.sessions.values().any(|session| session.undo.is_awaited) {
+        return;
+    }
+    let awaited = awaited(state);
+    let (held, mut effects): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut state.held).into_iter().partition(|(conn, _)| awaited.contains(conn));
+    state.held = held;
+    let mut out: Vec<Effect> = effects.drain(..).map(|(_, effect)| effect).collect();
+    for effect in std::mem::take(&mut cx.effects) {
+        match changes_files(&effect) {
+            Some(conn) if awaited.contains(&conn) => {
+                state.held.push((conn, effect));
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(conn) = ends_requests(state, &effect) {
+            let (ended, others): (Vec<_>, Vec<_>) =
+                std::mem::take(&mut state.held).into_iter().partition(|(of, _)| *of == conn);
+            out.extend(ended.into_iter().map(|(_, effect)| effect));
+            state.held = others;
+        }
+        out.push(effect);
+    }
+    cx.effects = out;
+}
+
+/// The agent for which an effect may change files. Reads wait too: they may follow a write.
+fn changes_files(effect: &Effect) -> Option<ConnId> {
+    match effect {
+        Effect::File(job) => Some(job.conn),
+        Effect::Terminal(TerminalJob::Create { conn, .. })
+        | Effect::Send(conn, AgentCommand::Respond(_, Response::Selected(_))) => Some(*conn),
+        _ => None,
+    }
+}
+
+fn ends_requests(state: &State, effect: &Effect) -> Option<ConnId> {
+    match effect {
+        Effect::Send(
+            conn,
+            AgentCommand::Cancel(_) | AgentCommand::Respond(_, Response::PermissionCancelled),
+        )
+        | Effect::Disconnect { conn, .. }
+        | Effect::Terminal(TerminalJob::ReleaseAll(conn)) => Some(*conn),
+        Effect::StopFiles { session, .. } => state.sessions.get(session)?.conn,
+        _ => None,
+    }
+}

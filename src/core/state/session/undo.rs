@@ -1,0 +1,138 @@
+//! What is known of the snapshots of a session's folder.
+
+use std::path::PathBuf;
+
+use crate::core::RewindWay;
+use crate::model::ItemId;
+use crate::model::snapshot::{Preview, RestoreRecord, SnapshotId, SnapshotRecord, Span};
+
+/// The snapshots of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Undo {
+    /// The turns with both snapshots, oldest first.
+    pub turns: Vec<TurnChanges>,
+    /// The restores that can be undone, oldest first.
+    pub undone: Vec<RestoreRecord>,
+    /// The snapshot before the running turn, or before one that was cut off.
+    before: Option<Before>,
+    /// The running turn, if there is to be a snapshot after it. A turn keeps its first number when prompts are added.
+    pub(in crate::core) running: Option<u32>,
+    /// Whether the snapshot before that turn is still being captured; what may change files waits for it.
+    pub(in crate::core) is_awaited: bool,
+    /// Whether a snapshot was captured or requested since parlor started.
+    pub(in crate::core) has_begun: bool,
+    /// Why the folder has none.
+    pub refused: Option<String>,
+    /// What the last snapshot does not have, with the reason.
+    pub left_out: Vec<(PathBuf, &'static str)>,
+    /// What the user is shown before files are restored.
+    pub offer: Option<Offer>,
+}
+
+/// The changes of a turn, which can be undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnChanges {
+    pub turn: u32,
+    pub span: Span,
+    /// Number of paths that were changed; `None`: parlor ended during the turn, so what was done until the next prompt
+    /// counts as well.
+    pub files: Option<usize>,
+    /// Whether the agent had begun to work before the first snapshot was complete.
+    pub is_late: bool,
+    pub is_undone: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Before {
+    turn: u32,
+    id: SnapshotId,
+    is_late: bool,
+}
+
+/// What can be restored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    pub what: RestoreOf,
+    /// `None` while it is being planned.
+    pub preview: Option<Preview>,
+    /// Afterwards, goes back to this prompt.
+    pub then: Option<(ItemId, RewindWay)>,
+}
+
+/// What a restore takes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreOf {
+    /// The changes of these turns, the oldest first.
+    Turns(Vec<u32>),
+    /// The last undo.
+    Undo,
+}
+
+impl Undo {
+    /// Applies what was recorded, or is recorded now.
+    pub(in crate::core) fn apply(&mut self, record: &SnapshotRecord) {
+        match record {
+            SnapshotRecord::Before { turn, id, is_late } => {
+                // parlor ended during the turn before.
+                self.close(id, None);
+                self.before = Some(Before { turn: *turn, id: id.clone(), is_late: *is_late });
+            }
+            SnapshotRecord::After { turn, id, files } => {
+                if self.before.as_ref().is_some_and(|before| before.turn == *turn) {
+                    self.close(id, Some(*files));
+                }
+            }
+            SnapshotRecord::Undone(restore) => {
+                self.mark(restore, true);
+                self.undone.push(restore.clone());
+            }
+            SnapshotRecord::Redone(restore) => {
+                self.mark(restore, false);
+                self.undone.pop();
+            }
+        }
+    }
+
+    fn close(&mut self, after: &SnapshotId, files: Option<usize>) {
+        let Some(Before { turn, id, is_late }) = self.before.take() else { return };
+        if id != *after && files != Some(0) {
+            let span = Span { before: id, after: after.clone() };
+            self.turns.push(TurnChanges { turn, span, files, is_late, is_undone: false });
+        }
+    }
+
+    fn mark(&mut self, restore: &RestoreRecord, is_undone: bool) {
+        let of_it = |changes: &&mut TurnChanges| restore.turns.contains(&changes.turn);
+        for changes in self.turns.iter_mut().filter(of_it).filter(|_| restore.is_whole || !is_undone) {
+            changes.is_undone = is_undone;
+        }
+    }
+
+    /// The turns whose changes can be undone, the newest first.
+    pub fn undoable(&self) -> impl Iterator<Item = &TurnChanges> {
+        self.turns.iter().rev().filter(|changes| !changes.is_undone)
+    }
+
+    /// The spans to take back, the oldest first.
+    pub(in crate::core) fn spans(&self, what: &RestoreOf) -> Vec<Span> {
+        match what {
+            RestoreOf::Turns(turns) => {
+                let chosen = self.turns.iter().filter(|changes| turns.contains(&changes.turn));
+                chosen.map(|changes| changes.span.clone()).collect()
+            }
+            RestoreOf::Undo => self
+                .undone
+                .last()
+                .map(|restore| Span { before: restore.before.clone(), after: restore.after.clone() })
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// Adds what an earlier part of the record says.
+    pub(in crate::core) fn add_earlier(&mut self, mut earlier: Self) {
+        earlier.turns.retain(|changes| self.turns.iter().all(|known| known.turn > changes.turn));
+        earlier.turns.append(&mut self.turns);
+        self.turns = earlier.turns;
+    }
+}

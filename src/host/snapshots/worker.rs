@@ -1,0 +1,230 @@
+//! Does the jobs for snapshots, those of each folder in order on a thread of its own.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{Entry, Limits, Options, SnapshotError, Snapshots, Span, Step, Why, capture};
+use crate::host::regular;
+use crate::model::snapshot::{
+    Action, Capture, CaptureError, Moment, Plan, Preview, Restored, SnapshotId, SnapshotJob, SnapshotNews,
+    SnapshotTask, UndoRules,
+};
+use crate::model::{Body, DiffChange, FileDiff, ServiceEvent, SessionKey};
+
+/// Maximum size of a text that is shown before a restore.
+const MAX_SHOWN_BYTES: u64 = 1 << 20;
+
+/// Maximum size of all texts that are shown before a restore.
+const MAX_ALL_SHOWN_BYTES: usize = 32 << 20;
+
+/// Runs the threads, which are started with the first job of their folder.
+#[derive(Debug)]
+pub struct SnapshotWorker {
+    events: UnboundedSender<ServiceEvent>,
+    folders: HashMap<PathBuf, Sender<(SnapshotJob, Options)>>,
+}
+
+impl Options {
+    fn of(rules: &UndoRules, data: PathBuf, home: Option<PathBuf>) -> Self {
+        let limits = Limits {
+            max_file_bytes: rules.max_file_mib.saturating_mul(1 << 20),
+            max_time: Duration::from_secs(rules.max_seconds),
+            max_store_bytes: rules.max_store_mib.saturating_mul(1 << 20),
+        };
+        Self { data, home, allows_network: rules.allows_network, limits }
+    }
+}
+
+impl SnapshotWorker {
+    /// Creates a worker that sends results to `events`.
+    pub fn new(events: UnboundedSender<ServiceEvent>) -> Self {
+        Self { events, folders: HashMap::new() }
+    }
+
+    /// Queues a job. Never blocks. `data`: the data folder of parlor, if there is one.
+    pub fn run(&mut self, job: SnapshotJob, data: Option<&Path>, home: Option<PathBuf>) {
+        let Some(data) = data else {
+            let error = SnapshotError::Refused("parlor has no data folder for snapshots".to_owned());
+            let _ = self.events.send(failure(&job, &error));
+            return;
+        };
+        let options = Options::of(&job.rules, data.to_owned(), home);
+        let events = self.events.clone();
+        let jobs = self.folders.entry(job.folder.clone()).or_insert_with(|| {
+            let (sender, receiver) = channel();
+            let spawned = std::thread::Builder::new()
+                .name("snapshots".to_owned())
+                .spawn(move || work(&receiver, &events));
+            // Without a thread, the job that is sent now fails, and is reported below.
+            drop(spawned);
+            sender
+        });
+        if let Err(failed) = jobs.send((job, options)) {
+            let error = SnapshotError::Failed("Cannot start a thread for snapshots".to_owned());
+            let (job, _) = failed.0;
+            let _ = self.events.send(failure(&job, &error));
+        }
+    }
+}
+
+fn work(jobs: &Receiver<(SnapshotJob, Options)>, events: &UnboundedSender<ServiceEvent>) {
+    let mut folder = Folder::default();
+    while let Ok((job, options)) = jobs.recv() {
+        let news = match folder.open(&job.folder, options) {
+            Ok(recovered) => {
+                if let Some(text) = recovered {
+                    let _ = events.send(ServiceEvent::Snapshot(job.session, SnapshotNews::Recovered(text)));
+                }
+                folder.serve(&job)
+            }
+            Err(error) => Err(error),
+        };
+        let event = match news {
+            Ok(news) => ServiceEvent::Snapshot(job.session, news),
+            Err(error) => failure(&job, &error),
+        };
+        if events.send(event).is_err() {
+            return;
+        }
+    }
+}
+
+fn failure(job: &SnapshotJob, error: &SnapshotError) -> ServiceEvent {
+    let text = format!("{error}.");
+    let news = match &job.task {
+        SnapshotTask::Capture { moment, .. } => {
+            let is_refused = matches!(error, SnapshotError::Refused(_));
+            SnapshotNews::Captured(*moment, Err(CaptureError { is_refused, text }))
+        }
+        SnapshotTask::Plan(_) => SnapshotNews::Planned(Err(text)),
+        SnapshotTask::Restore(..) => SnapshotNews::Restored(Err(text)),
+    };
+    ServiceEvent::Snapshot(job.session, news)
+}
+
+/// The snapshots of a folder while parlor runs.
+#[derive(Debug, Default)]
+struct Folder {
+    open: Option<(Options, Snapshots)>,
+    /// The name of each session in the store. Those of two parlors differ.
+    names: HashMap<SessionKey, String>,
+    /// The snapshot before the running or last turn of a session.
+    before: HashMap<SessionKey, SnapshotId>,
+}
+
+impl Folder {
+    /// Opens the snapshots, again if the options have changed, and recovers an interrupted restore: what is to be said
+    /// about it.
+    fn open(&mut self, path: &Path, options: Options) -> Result<Option<String>, SnapshotError> {
+        if self.open.as_ref().is_some_and(|(known, _)| *known == options) {
+            return Ok(None);
+        }
+        let snapshots = Snapshots::open(path, &options)?;
+        let recovered = snapshots.recover()?;
+        self.open = Some((options, snapshots));
+        let Some(recovered) = recovered else { return Ok(None) };
+        let count = recovered.paths.len();
+        let what = if recovered.is_complete { "was complete" } else { "was taken back" };
+        let left = match recovered.left.as_slice() {
+            [] => String::new(),
+            left => format!(" Changed by somebody else, so not touched: {}.", names(left.iter())),
+        };
+        Ok(Some(format!("A restore of {count} files that was interrupted {what}.{left}")))
+    }
+
+    fn serve(&mut self, job: &SnapshotJob) -> Result<SnapshotNews, SnapshotError> {
+        let Some((_, snapshots)) = &self.open else {
+            return Err(SnapshotError::Failed("The snapshots are not open".to_owned()));
+        };
+        let key = job.session;
+        let new_name = || format!("{}-{}-{:x}", std::process::id(), key.0, capture::unix_micros());
+        let name = self.names.entry(key).or_insert_with(new_name);
+        match &job.task {
+            SnapshotTask::Capture { moment, extra } => {
+                let captured = snapshots.capture(name, extra)?;
+                let changed = match (moment, self.before.get(&key)) {
+                    (Moment::After(_), Some(before)) => {
+                        let changes = snapshots.changes(before, &captured.id)?;
+                        changes.into_iter().map(|change| change.path).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                if let Moment::Before(_) = moment {
+                    self.before.insert(key, captured.id.clone());
+                }
+                let left_out =
+                    captured.left_out.into_iter().map(|left| (left.path, left.why.text())).collect();
+                let (id, pruned) = (captured.id, captured.pruned);
+                Ok(SnapshotNews::Captured(*moment, Ok(Capture { id, changed, left_out, pruned })))
+            }
+            SnapshotTask::Plan(spans) => {
+                let plan = snapshots.plan(spans)?;
+                let diffs = diffs(snapshots, &plan);
+                Ok(SnapshotNews::Planned(Ok(Preview { plan, diffs })))
+            }
+            SnapshotTask::Restore(plan, chosen) => {
+                let restored = snapshots.restore(name, plan, chosen)?;
+                let after = snapshots.capture(name, chosen)?;
+                let span = Span { before: restored.before.id, after: after.id };
+                let (changed, refused) = (restored.changed, restored.refused);
+                Ok(SnapshotNews::Restored(Ok(Restored { span, changed, refused })))
+            }
+        }
+    }
+}
+
+impl Why {
+    fn text(self) -> &'static str {
+        match self {
+            Self::TooLarge => "too large",
+            Self::NestedRepository => "another repository",
+            Self::Unreadable => "not readable",
+            Self::Special => "not a file, or a name that git reserves",
+            Self::Outside => "outside of the folder",
+            Self::Ignored => "ignored",
+            Self::Empty => "an empty folder",
+        }
+    }
+}
+
+fn names<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
+    paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The change of each step, up to a total size.
+fn diffs(snapshots: &Snapshots, plan: &Plan) -> Vec<Option<FileDiff>> {
+    let mut left = MAX_ALL_SHOWN_BYTES;
+    let mut diff = |step: &Step| {
+        let changes = matches!(step.action, Action::Write | Action::Delete | Action::Conflict);
+        let change = if changes && left > 0 { diff(snapshots, step)? } else { return None };
+        if let DiffChange::Texts { old, new } = &change.change {
+            left = left.saturating_sub(old.as_ref().map_or(0, Body::len) + new.len());
+        }
+        Some(change)
+    };
+    plan.steps.iter().map(&mut diff).collect()
+}
+
+/// From what is on the disk to what will be.
+fn diff(snapshots: &Snapshots, step: &Step) -> Option<FileDiff> {
+    let stored = |entry: &Entry| String::from_utf8(snapshots.read(entry, MAX_SHOWN_BYTES).ok()?).ok();
+    let old = match &step.disk {
+        None => None,
+        // What somebody else wrote is not in the store yet.
+        Some(entry) if step.action == Action::Conflict => Some(match stored(entry) {
+            Some(text) => text,
+            None => regular::read_text(&snapshots.folder.join(&step.path), MAX_SHOWN_BYTES)?,
+        }),
+        Some(entry) => Some(stored(entry)?),
+    };
+    let new = match &step.to {
+        Some(entry) => stored(entry)?,
+        None => String::new(),
+    };
+    let change = DiffChange::Texts { old: old.map(Body::from), new: Body::from(new) };
+    Some(FileDiff { path: snapshots.folder.join(&step.path), change })
+}

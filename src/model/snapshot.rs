@@ -1,0 +1,249 @@
+//! Snapshots of a session's folder: what is asked of them, and what they say.
+//!
+//! `host::snapshots` captures and restores; `core::lifecycle::undo` decides when.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FileDiff, SessionKey, hex};
+
+/// The id of a git object: 40 or 64 hexadecimal digits. Whether it exists is found when it is used.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct ObjectId(String);
+
+impl ObjectId {
+    /// `None`: not an id.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (matches!(text.len(), 40 | 64) && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+    }
+
+    pub fn of_digest(bytes: &[u8]) -> Self {
+        Self(hex(bytes))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for ObjectId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("not the id of an object")
+    }
+}
+
+impl From<ObjectId> for String {
+    fn from(id: ObjectId) -> Self {
+        id.0
+    }
+}
+
+/// The tree of a snapshot. Equal snapshots of a folder have equal ids.
+pub type SnapshotId = ObjectId;
+
+/// What a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    File,
+    /// A file with an executable bit.
+    Program,
+    /// A symbolic link; its content is the target.
+    Link,
+}
+
+/// A file or link with its content.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Entry {
+    pub kind: Kind,
+    pub id: ObjectId,
+}
+
+/// What a restore does with a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// It is as it will be already.
+    Nothing,
+    Write,
+    Delete,
+    /// It was changed by somebody else since: a restore replaces that.
+    Conflict,
+    /// It cannot be restored, with the reason.
+    Refused(String),
+}
+
+/// A path of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Relative to the folder.
+    pub path: PathBuf,
+    pub from: Option<Entry>,
+    pub to: Option<Entry>,
+    /// What it is on the disk; `None` also if it was refused.
+    pub disk: Option<Entry>,
+    pub action: Action,
+}
+
+/// What a restore would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub from: SnapshotId,
+    pub to: SnapshotId,
+    /// In the order of their names; only paths that differ between the snapshots.
+    pub steps: Vec<Step>,
+}
+
+/// The snapshots before and after some changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    pub before: SnapshotId,
+    pub after: SnapshotId,
+}
+
+/// When a snapshot of a session is captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// While the prompt is written, so that the next one takes less time.
+    Early,
+    /// Before this turn.
+    Before(u32),
+    /// After this turn.
+    After(u32),
+}
+
+/// The section `[undo]` of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoRules {
+    pub is_on: bool,
+    /// Also in folders on network file systems.
+    pub allows_network: bool,
+    /// Folders without snapshots, with all folders in them.
+    pub off_in: Vec<PathBuf>,
+    pub max_file_mib: u64,
+    pub max_store_mib: u64,
+    pub max_seconds: u64,
+}
+
+impl Default for UndoRules {
+    /// Off: the configuration turns it on.
+    fn default() -> Self {
+        Self {
+            is_on: false,
+            allows_network: false,
+            off_in: Vec::new(),
+            max_file_mib: 10,
+            max_store_mib: 2048,
+            max_seconds: 30,
+        }
+    }
+}
+
+/// Something to do with the snapshots of a session's folder. Those of a folder are done in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotJob {
+    pub session: SessionKey,
+    pub folder: PathBuf,
+    pub rules: UndoRules,
+    pub task: SnapshotTask,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SnapshotTask {
+    /// Reported as [`SnapshotNews::Captured`].
+    Capture {
+        moment: Moment,
+        /// Files to capture although they are ignored: those that the agent is known to have changed.
+        extra: Vec<PathBuf>,
+    },
+    /// Plans to take back what happened in these spans, the oldest first; what happened between them stays. Reported as
+    /// [`SnapshotNews::Planned`].
+    Plan(Vec<Span>),
+    /// Restores these paths of a plan. Reported as [`SnapshotNews::Restored`].
+    Restore(Box<Plan>, Vec<PathBuf>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SnapshotNews {
+    Captured(Moment, Result<Capture, CaptureError>),
+    Planned(Result<Preview, String>),
+    Restored(Result<Restored, String>),
+    /// A restore that was interrupted when parlor was killed was taken back or found complete: what is to be said.
+    Recovered(String),
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capture {
+    pub id: SnapshotId,
+    /// The paths that differ from the snapshot before the turn, relative to the folder; empty before a turn.
+    pub changed: Vec<PathBuf>,
+    /// What exists but was not captured, with the reason. Ignored files are not listed.
+    pub left_out: Vec<(PathBuf, &'static str)>,
+    /// Number of the oldest snapshots that were deleted because there are too many bytes.
+    pub pruned: usize,
+}
+
+/// Why there is no snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureError {
+    /// Snapshots of this folder are not captured at all.
+    pub is_refused: bool,
+    pub text: String,
+}
+
+/// A plan, with the change of each path for the user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    pub plan: Plan,
+    /// What a restore would change, for each step of the plan; `None`: there is nothing to show, because it is not text
+    /// or too large.
+    pub diffs: Vec<Option<FileDiff>>,
+}
+
+/// What a restore did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// From the state before it to the state after it.
+    pub span: Span,
+    /// The paths that were written or deleted.
+    pub changed: Vec<PathBuf>,
+    /// The chosen paths that are unchanged, with the reason; not those that needed no change.
+    pub refused: Vec<(PathBuf, String)>,
+}
+
+/// What the record of a session says about snapshots of its folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SnapshotRecord {
+    Before {
+        turn: u32,
+        id: SnapshotId,
+        /// Whether the agent had begun to work before it was complete.
+        #[serde(default, skip_serializing_if = "super::record::is_false")]
+        is_late: bool,
+    },
+    After {
+        turn: u32,
+        id: SnapshotId,
+        /// Number of paths that the turn changed.
+        files: usize,
+    },
+    /// The user took back the changes of turns.
+    Undone(RestoreRecord),
+    /// The user took back an undo.
+    Redone(RestoreRecord),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreRecord {
+    pub turns: Vec<u32>,
+    pub before: SnapshotId,
+    pub after: SnapshotId,
+    pub files: usize,
+    /// Whether nothing was left out.
+    pub is_whole: bool,
+}

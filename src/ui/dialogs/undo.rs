@@ -1,0 +1,315 @@
+//! The page before an undo or redo: the files that would be restored, with the difference to what is on the disk.
+//!
+//! Invariant: a file that somebody else changed since is not chosen unless the user chooses it.
+
+use std::path::PathBuf;
+
+use ratatui::layout::{Position, Rect};
+
+use crate::config::keymap::Context;
+use crate::core::lifecycle::operations;
+use crate::core::state::changes::{ChangePart, ChangedFile};
+use crate::core::{Cx, Effect, RestoreOf, RewindWay, Session, State, ViewCommand};
+use crate::model::snapshot::{Action as Restore, Preview, Step};
+use crate::model::{Action, FileDiff, ItemId, SessionKey};
+use crate::ui::App;
+use crate::ui::canvas::Canvas;
+use crate::ui::changes::count;
+use crate::ui::frame_context::FrameContext;
+use crate::ui::hits::Hit;
+use crate::ui::text::counted;
+use crate::ui::theme::Role;
+use crate::ui::view_state::ViewState;
+
+use super::changes::{Files, draw_files, draw_hints};
+use super::layer::{Flow, Layer};
+use super::list::moved;
+use super::notice::notify;
+use super::scroll;
+
+/// Maximum number of paths that are named in a line.
+const MAX_NAMED: usize = 3;
+
+/// What can be restored.
+#[derive(Debug)]
+pub struct UndoPage {
+    key: SessionKey,
+    title: String,
+    /// What the user should know about all of it.
+    notes: Vec<String>,
+    files: Vec<RestoredFile>,
+    selected: usize,
+}
+
+#[derive(Debug)]
+struct RestoredFile {
+    /// Relative to the folder.
+    path: PathBuf,
+    shown: ChangedFile,
+    is_chosen: bool,
+    /// It cannot be chosen.
+    is_refused: bool,
+    /// What the user should know about it.
+    note: String,
+}
+
+/// Plans to take back the last turn that changed files.
+pub fn undo(app: &mut App, cx: &mut Cx) {
+    let Some(session) = app.state.active_session() else { return };
+    if let Some(why) = operations::undo_obstacle(&app.state, session) {
+        return notify(&mut app.state, why, cx);
+    }
+    let (key, last) = (session.key, session.undo.undoable().next().map(|changes| changes.turn));
+    operations::offer_undo(&mut app.state, key, RestoreOf::Turns(last.into_iter().collect()), None, cx);
+}
+
+/// Plans to take back the last undo.
+pub fn redo(app: &mut App, cx: &mut Cx) {
+    let key = app.state.active;
+    operations::offer_undo(&mut app.state, key, RestoreOf::Undo, None, cx);
+}
+
+/// Plans to take back the turn of a prompt, and all later ones.
+pub fn undo_since(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx: &mut Cx) {
+    let Some(session) = app.state.sessions.get(&key) else { return };
+    let turns = turns_since(session, id);
+    let then = if let RewindWay::FilesAndFork(turn) = way { Some((id, RewindWay::Fork(turn))) } else { None };
+    operations::offer_undo(&mut app.state, key, RestoreOf::Turns(turns), then, cx);
+}
+
+/// The turns from that of a prompt on whose changes can be undone.
+pub(super) fn turns_since(session: &Session, id: ItemId) -> Vec<u32> {
+    let first = session.transcript.get(id).map_or(u32::MAX, |item| item.turn);
+    let mut turns: Vec<u32> =
+        session.undo.undoable().map(|changes| changes.turn).filter(|turn| *turn >= first).collect();
+    turns.sort_unstable();
+    turns.dedup();
+    turns
+}
+
+/// Why nothing can be undone or redone, unless the reason is one of the whole folder, which [`undo`] tells.
+pub(super) fn obstacle(state: &State, session: &Session, action: Action) -> Option<&'static str> {
+    let has_none = match action {
+        Action::RedoTurn => session.undo.undone.is_empty(),
+        _ => session.undo.undoable().next().is_none() && operations::undo_obstacle(state, session).is_none(),
+    };
+    match () {
+        () if session.read_only.is_some() => Some("Continue the session first, with a prompt."),
+        () if session.turn.is_running() => Some("A turn is running. Cancel it first, or wait for its end."),
+        () if has_none && action == Action::RedoTurn => Some("Nothing was undone in this session."),
+        () if has_none => Some("No turn of this session has changed files that can be restored."),
+        () => None,
+    }
+}
+
+/// Shows what was planned, unless another tab is active.
+pub fn open(app: &mut App, key: SessionKey) {
+    if app.state.active != key {
+        return;
+    }
+    let Some(session) = app.state.sessions.get(&key) else { return };
+    let Some(offer) = &session.undo.offer else { return };
+    let Some(preview) = &offer.preview else { return };
+    let page = UndoPage {
+        key,
+        title: title(&offer.what),
+        notes: notes(&app.state, session, &offer.what),
+        files: files(preview, key),
+        selected: 0,
+    };
+    app.layers.open(page);
+}
+
+fn title(what: &RestoreOf) -> String {
+    match what {
+        RestoreOf::Undo => "Redo".to_owned(),
+        RestoreOf::Turns(turns) => match turns.as_slice() {
+            [turn] => format!("Undo turn {turn}"),
+            [first, .., last] => format!("Undo turns {first} to {last}"),
+            [] => "Undo".to_owned(),
+        },
+    }
+}
+
+fn files(preview: &Preview, key: SessionKey) -> Vec<RestoredFile> {
+    let steps = preview.plan.steps.iter().zip(&preview.diffs);
+    let is_change = |(step, _): &(&Step, _)| step.action != Restore::Nothing;
+    let file = |(step, diff): (&Step, &Option<FileDiff>)| {
+        let parts =
+            diff.iter().map(|diff| ChangePart { diff: diff.clone(), position: None, item: (key, ItemId(0)) });
+        let path = diff.as_ref().map_or(&step.path, |diff| &diff.path).clone();
+        let note = match &step.action {
+            Restore::Conflict => {
+                "It was changed by somebody else since. Restoring it replaces that.".to_owned()
+            }
+            Restore::Refused(why) => format!("It cannot be restored: {why}."),
+            Restore::Delete => "It did not exist. Restoring deletes it.".to_owned(),
+            Restore::Write | Restore::Nothing if diff.is_none() => {
+                "It is not text, or too large to be shown.".to_owned()
+            }
+            Restore::Write if step.disk.is_none() => "It was deleted. Restoring writes it again.".to_owned(),
+            Restore::Write | Restore::Nothing => String::new(),
+        };
+        RestoredFile {
+            path: step.path.clone(),
+            shown: ChangedFile { path, parts: parts.collect() },
+            is_chosen: matches!(step.action, Restore::Write | Restore::Delete),
+            is_refused: matches!(step.action, Restore::Refused(_)),
+            note,
+        }
+    };
+    steps.filter(is_change).map(file).collect()
+}
+
+/// What the plan cannot know.
+fn notes(state: &State, session: &Session, what: &RestoreOf) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let RestoreOf::Turns(turns) = what {
+        let of_it = session.undo.turns.iter().filter(|changes| turns.contains(&changes.turn));
+        for changes in of_it {
+            if changes.is_late {
+                notes.push(format!(
+                    "Turn {}: the agent had begun before the snapshot was complete. Earlier changes stay.",
+                    changes.turn
+                ));
+            }
+            if changes.files.is_none() {
+                notes.push(format!(
+                    "Turn {}: parlor ended during it. What was changed until the next prompt is undone, too.",
+                    changes.turn
+                ));
+            }
+        }
+    }
+    let folder = session.workspace.folder();
+    let is_busy = |other: &&Session| {
+        other.key != session.key && other.turn.is_running() && other.workspace.folder() == folder
+    };
+    if state.sessions.values().any(|other| is_busy(&other) && other.parent.is_none()) {
+        notes.push("Another session is working in this folder.".to_owned());
+    }
+    if let [first, ..] = session.undo.left_out.as_slice() {
+        let count = session.undo.left_out.len();
+        let named = session.undo.left_out.iter().take(MAX_NAMED);
+        let named =
+            named.map(|(path, why)| format!("{} ({why})", path.display())).collect::<Vec<_>>().join(", ");
+        let more = if count > MAX_NAMED { ", …" } else { "" };
+        let _ = first;
+        notes.push(format!("Never restored: {}, {named}{more}.", counted(count, "path", "paths")));
+    }
+    notes
+}
+
+impl UndoPage {
+    fn chosen(&self) -> Vec<PathBuf> {
+        self.files.iter().filter(|file| file.is_chosen).map(|file| file.path.clone()).collect()
+    }
+}
+
+impl Layer for UndoPage {
+    fn title(&self, _state: &State) -> String {
+        self.title.clone()
+    }
+
+    fn context(&self) -> Context {
+        Context::Restore
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        let count = self.files.len();
+        match action {
+            Action::NextField => self.selected = moved(self.selected, 1, count),
+            Action::PreviousField => self.selected = moved(self.selected, -1, count),
+            Action::Mark(position) => self.selected = moved(usize::from(position), 0, count),
+            Action::NextHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(1))),
+            Action::PreviousHunk => cx.effects.push(Effect::View(ViewCommand::JumpHunk(-1))),
+            Action::ToggleChoice => {
+                if let Some(file) = self.files.get_mut(self.selected).filter(|file| !file.is_refused) {
+                    file.is_chosen = !file.is_chosen;
+                }
+            }
+            Action::ToggleAllChoices => {
+                let may = |file: &&mut RestoredFile| !file.is_refused;
+                let is_all = self.files.iter().filter(|file| !file.is_refused).all(|file| file.is_chosen);
+                self.files.iter_mut().filter(may).for_each(|file| file.is_chosen = !is_all);
+            }
+            Action::RestoreFiles => {
+                let paths = self.chosen();
+                if paths.is_empty() {
+                    notify(&mut app.state, "No file is chosen.", cx);
+                    return Flow::Stay;
+                }
+                operations::restore_files(&mut app.state, self.key, paths, cx);
+                return Flow::Close;
+            }
+            _ => return scroll::scroll_page(action, cx),
+        }
+        Flow::Stay
+    }
+
+    fn on_close(&self, app: &mut App, _cx: &mut Cx) {
+        if let Some(session) = app.state.sessions.get_mut(&self.key) {
+            session.undo.offer = None;
+        }
+    }
+
+    fn stays_with_tab(&self) -> bool {
+        false
+    }
+
+    fn draw(
+        &self,
+        ctx: &FrameContext,
+        view: &mut ViewState,
+        area: Rect,
+        buf: &mut Canvas,
+    ) -> Option<Position> {
+        view.hits.add(area, Hit::Nothing);
+        buf.blank(area, ctx.style(Role::Text));
+        if area.height < 5 || area.width < 20 {
+            return None;
+        }
+        let jump = std::mem::take(&mut view.changes.jump);
+        let mut page = std::mem::take(&mut view.restore);
+        page.jump += jump;
+        let shown: Vec<&ChangedFile> = self.files.iter().map(|file| &file.shown).collect();
+        let files: Vec<ChangedFile> = shown.iter().map(|file| ChangedFile::clone(file)).collect();
+        if page.files != files {
+            page.diffs.clear();
+            page.files = files;
+        }
+        count(&mut page, &shown);
+        let selected = self.files.get(self.selected);
+        let of_file = selected.map(|file| &file.note).filter(|note| !note.is_empty());
+        let notes: Vec<String> = of_file.into_iter().chain(&self.notes).cloned().collect();
+        let mark = |file: &RestoredFile| match file {
+            file if file.is_refused => " !  ",
+            file if file.is_chosen => "[x] ",
+            _ => "[ ] ",
+        };
+        let marks: Vec<&'static str> = self.files.iter().map(mark).collect();
+        let files = Files {
+            title: &self.title,
+            shown: &shown,
+            all: shown.len(),
+            selected: self.selected,
+            marks: &marks,
+            notes: &notes,
+        };
+        draw_files(ctx, &mut page, &files, (area, view), buf);
+        page.jump = 0;
+        let hint = |action: Action, does: &str| ctx.hint(Context::Restore, action, does);
+        let chosen = self.files.iter().filter(|file| file.is_chosen).count();
+        let hints = [
+            hint(Action::RestoreFiles, &format!("restore {}", counted(chosen, "file", "files"))),
+            hint(Action::Escape, "cancel"),
+            hint(Action::ToggleChoice, "choose"),
+            hint(Action::ToggleAllChoices, "all"),
+            hint(Action::NextField, "next file"),
+            hint(Action::NextHunk, "next hunk"),
+        ];
+        draw_hints(ctx, &hints, area.width.saturating_sub(2), area, buf);
+        view.restore = page;
+        None
+    }
+}
