@@ -44,6 +44,7 @@ pub(in crate::core) mod templates;
 pub(in crate::core) mod titles;
 pub(in crate::core) mod turn;
 pub(in crate::core) mod undo;
+mod unreported;
 pub(in crate::core) mod unstable;
 pub(in crate::core) mod unsupported;
 pub(crate) mod updates;

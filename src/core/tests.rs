@@ -39,5 +39,6 @@ mod tabs;
 mod titles;
 mod tools;
 mod turns;
+mod undo;
 mod unstable;
 mod v2;

@@ -179,6 +179,8 @@ pub enum SnapshotNews {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture {
     pub id: SnapshotId,
+    /// The folder, with all links resolved.
+    pub root: PathBuf,
     /// The paths that differ from the snapshot before the turn, relative to the folder; empty before a turn.
     pub changed: Vec<PathBuf>,
     /// What exists but was not captured, with the reason. Ignored files are not listed.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::call;
+use super::{call, unreported};
 use crate::core::session::record;
 use crate::core::{
     Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, SessionPhase, State, TimerId, UiRequest,
@@ -59,11 +59,11 @@ fn is_captured(state: &State, session: &Session) -> bool {
 }
 
 fn capture(state: &mut State, key: SessionKey, moment: Moment, cx: &mut Cx) -> bool {
-    let Some(session) = state.sessions.get(&key).filter(|session| is_captured(state, session)) else {
+    if !state.sessions.get(&key).is_some_and(|session| is_captured(state, session)) {
         return false;
-    };
+    }
     let extra = match moment {
-        Moment::After(turn) => reported_files(session, turn),
+        Moment::After(turn) => unreported::reported(state, key, turn).into_iter().take(MAX_EXTRA).collect(),
         Moment::Early | Moment::Before(_) => Vec::new(),
     };
     run(state, key, SnapshotTask::Capture { moment, extra }, cx);
@@ -71,19 +71,6 @@ fn capture(state: &mut State, key: SessionKey, moment: Moment, cx: &mut Cx) -> b
         session.undo.has_begun = true;
     }
     true
-}
-
-/// The files that calls of a turn have changed.
-fn reported_files(session: &Session, turn: u32) -> Vec<PathBuf> {
-    let folder = session.workspace.folder();
-    let of_turn = session.transcript.items().iter().rev().take_while(|item| item.turn >= turn);
-    let calls = of_turn.filter_map(|item| match &item.body {
-        ItemBody::Tool(call) => Some(call),
-        _ => None,
-    });
-    let paths = calls.flat_map(|call| call.reported_diffs().map(|diff| folder.join(&diff.path)));
-    let paths: BTreeSet<PathBuf> = paths.take(MAX_EXTRA).collect();
-    paths.into_iter().collect()
 }
 
 /// The user begins to write the first prompt: the first snapshot takes longer than the next ones.
@@ -141,7 +128,7 @@ pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: Snapsho
 
 fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Capture) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Capture { id, changed, left_out, pruned } = captured;
+    let Capture { id, root, changed, left_out, pruned } = captured;
     session.undo.refused = None;
     session.undo.left_out = left_out;
     match moment {
@@ -154,6 +141,7 @@ fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Cap
         }
         Moment::After(turn) => {
             note(session, SnapshotRecord::After { turn, id, files: changed.len() });
+            unreported::tell(state, key, turn, &root, &changed);
         }
         Moment::Early | Moment::Before(_) => {}
     }
@@ -212,7 +200,7 @@ fn on_planned(state: &mut State, key: SessionKey, planned: Result<Preview, Strin
         }
         Ok(preview) => {
             offer.preview = Some(preview);
-            state.flash = None;
+            state.clear_flash();
             cx.requests.push(UiRequest::Undo(key));
         }
         Err(why) => {

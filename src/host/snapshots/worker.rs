@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{Entry, Limits, Options, SnapshotError, Snapshots, Span, Step, Why, capture};
+use super::{Entry, Limits, Options, Recovered, SnapshotError, Snapshots, Span, Step, Why, capture};
 use crate::host::regular;
 use crate::model::snapshot::{
     Action, Capture, CaptureError, Moment, Plan, Preview, Restored, SnapshotId, SnapshotJob, SnapshotNews,
@@ -20,6 +20,9 @@ const MAX_SHOWN_BYTES: u64 = 1 << 20;
 
 /// Maximum size of all texts that are shown before a restore.
 const MAX_ALL_SHOWN_BYTES: usize = 32 << 20;
+
+/// Maximum number of paths that are named in a message.
+const MAX_NAMED: usize = 8;
 
 /// Runs the threads, which are started with the first job of their folder.
 #[derive(Debug)]
@@ -126,14 +129,15 @@ impl Folder {
         let snapshots = Snapshots::open(path, &options)?;
         let recovered = snapshots.recover()?;
         self.open = Some((options, snapshots));
-        let Some(recovered) = recovered else { return Ok(None) };
-        let count = recovered.paths.len();
-        let what = if recovered.is_complete { "was complete" } else { "was taken back" };
-        let left = match recovered.left.as_slice() {
-            [] => String::new(),
-            left => format!(" Changed by somebody else, so not touched: {}.", names(left.iter())),
-        };
-        Ok(Some(format!("A restore of {count} files that was interrupted {what}.{left}")))
+        Ok(recovered.map(|Recovered { is_complete, paths, left }| {
+            let what = if is_complete { "was complete" } else { "was taken back" };
+            let left = if left.is_empty() {
+                String::new()
+            } else {
+                format!(" Not touched, because they were changed by somebody else: {}.", names(&left))
+            };
+            format!("An interrupted restore {what}: {}.{left}", names(&paths))
+        }))
     }
 
     fn serve(&mut self, job: &SnapshotJob) -> Result<SnapshotNews, SnapshotError> {
@@ -159,7 +163,10 @@ impl Folder {
                 let left_out =
                     captured.left_out.into_iter().map(|left| (left.path, left.why.text())).collect();
                 let (id, pruned) = (captured.id, captured.pruned);
-                Ok(SnapshotNews::Captured(*moment, Ok(Capture { id, changed, left_out, pruned })))
+                Ok(SnapshotNews::Captured(
+                    *moment,
+                    Ok(Capture { id, root: snapshots.folder.clone(), changed, left_out, pruned }),
+                ))
             }
             SnapshotTask::Plan(spans) => {
                 let plan = snapshots.plan(spans)?;
@@ -191,8 +198,11 @@ impl Why {
     }
 }
 
-fn names<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> String {
-    paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+/// The first paths of a list.
+fn names(paths: &[PathBuf]) -> String {
+    let named = paths.iter().take(MAX_NAMED).map(|path| path.display().to_string());
+    let more = paths.len().saturating_sub(MAX_NAMED);
+    named.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
 }
 
 /// The change of each step, up to a total size.

@@ -281,7 +281,10 @@ impl Layer for UndoPage {
         count(&mut page, &shown);
         let selected = self.files.get(self.selected);
         let of_file = selected.map(|file| &file.note).filter(|note| !note.is_empty());
-        let notes: Vec<String> = of_file.into_iter().chain(&self.notes).cloned().collect();
+        let mut notes: Vec<String> = of_file.into_iter().chain(&self.notes).cloned().collect();
+        // The changes stay in their place while files are selected.
+        let has_file_note = self.files.iter().any(|file| !file.note.is_empty());
+        notes.resize(self.notes.len() + usize::from(has_file_note), String::new());
         let mark = |file: &RestoredFile| match file {
             file if file.is_refused => " !  ",
             file if file.is_chosen => "[x] ",

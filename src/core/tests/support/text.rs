@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::core::*;
+use crate::model::snapshot::SnapshotTask;
 use crate::model::*;
 
 /// The session as text, one line per item.
@@ -108,6 +109,11 @@ pub fn effect_line(effect: &Effect) -> Option<String> {
         }
         Effect::File(job) => format!("file {} {}", job.request_id, job.path.display()),
         Effect::Terminal(job) => format!("terminal {}", job_text(job)),
+        Effect::Snapshot(job) => match &job.task {
+            SnapshotTask::Capture { moment, .. } => format!("capture {moment:?}"),
+            SnapshotTask::Plan(spans) => format!("plan {}", spans.len()),
+            SnapshotTask::Restore(_, paths) => format!("restore {paths:?}"),
+        },
         Effect::OpenUrl(url) => format!("url {url}"),
         Effect::RunLogin { spec, .. } => format!("login {}", spec.command_line()),
         Effect::Quit => "quit".into(),
