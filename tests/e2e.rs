@@ -40,5 +40,6 @@ mod e2e {
     mod tmux;
     mod tty;
     mod typing;
+    mod undo;
     mod vim;
 }

@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-fn agent() -> PathBuf {
+pub fn agent() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     tests.parent().unwrap().parent().unwrap().join("examples").join("scripted_agent")
 }

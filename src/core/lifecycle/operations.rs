@@ -30,6 +30,7 @@ pub use super::titles::{set_title, takes_titles};
 pub use super::turn::{cancel_turn, send_again, send_next, send_now, send_reason, send_undecided, submit};
 pub use super::undo::{
     obstacle as undo_obstacle, offer as offer_undo, on_first_key, restore as restore_files,
+    undo_when_captured,
 };
 pub use super::unstable::{archive_session, has_stoppable, stop_part};
 pub use crate::core::recording::loading::waits_for_whole;

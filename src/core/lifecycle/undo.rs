@@ -101,8 +101,11 @@ pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) 
 pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.undo.is_awaited = false;
-    if let Some(turn) = session.undo.running.take() {
-        capture(state, key, Moment::After(turn), cx);
+    if let Some(turn) = session.undo.running.take()
+        && capture(state, key, Moment::After(turn), cx)
+        && let Some(session) = state.sessions.get_mut(&key)
+    {
+        session.undo.after = Some(false);
     }
 }
 
@@ -118,8 +121,16 @@ pub(in crate::core) fn on_overdue(state: &mut State, key: SessionKey) {
 
 pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: SnapshotNews, cx: &mut Cx) {
     match news {
-        SnapshotNews::Captured(moment, Ok(captured)) => on_captured(state, key, moment, captured),
-        SnapshotNews::Captured(moment, Err(error)) => on_failed(state, key, moment, error),
+        SnapshotNews::Captured(moment, result) => {
+            match result {
+                Ok(captured) => on_captured(state, key, moment, captured),
+                Err(error) => on_failed(state, key, moment, error),
+            }
+            let session = state.sessions.get_mut(&key).filter(|_| matches!(moment, Moment::After(_)));
+            if session.and_then(|session| session.undo.after.take()) == Some(true) && state.active == key {
+                cx.requests.push(UiRequest::Act(crate::model::Action::UndoTurn));
+            }
+        }
         SnapshotNews::Planned(planned) => on_planned(state, key, planned, cx),
         SnapshotNews::Restored(restored) => on_restored(state, key, restored, cx),
         SnapshotNews::Recovered(text) => call::notice(state, key, Severity::Warning, text, None),
@@ -173,6 +184,14 @@ fn on_failed(state: &mut State, key: SessionKey, moment: Moment, error: CaptureE
 fn note(session: &mut Session, record: SnapshotRecord) {
     session.undo.apply(&record);
     record::note(session, Record::Snapshot(record));
+}
+
+/// Undoes the last turn as soon as the snapshot after it is captured.
+pub fn undo_when_captured(state: &mut State, cx: &mut Cx) {
+    if let Some(session) = state.sessions.get_mut(&state.active) {
+        session.undo.after = Some(true);
+        call::flash(state, "Waiting for the snapshot after the turn…", cx);
+    }
 }
 
 /// Plans an undo or redo, to show what it would do. `then`: goes back to this prompt afterwards.

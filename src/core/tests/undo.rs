@@ -275,6 +275,19 @@ fn an_undo_is_shown_then_done_and_can_be_taken_back() {
 }
 
 #[test]
+fn an_undo_waits_for_the_snapshot_after_the_turn() {
+    let mut app = with_undo();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    app.end_turn(StopReason::EndTurn);
+    app.flow(operations::undo_when_captured);
+    let act = UiRequest::Act(crate::model::Action::UndoTurn);
+    assert!(!app.requests.contains(&act));
+    captured(&mut app, Moment::After(1), 2, &["a"]);
+    assert!(app.requests.contains(&act));
+}
+
+#[test]
 fn a_turn_of_which_a_file_was_left_can_still_be_undone() {
     let mut app = with_undo();
     turn(&mut app, 1, (1, 2), &["a", "b"]);

@@ -51,7 +51,12 @@ pub fn on_draft(app: &mut App, text: String, cx: &mut Cx) {
     let Some(session) = app.state.sessions.get_mut(&app.state.active) else { return };
     let is_slash = |draft: &str| draft.starts_with('/');
     let begins_slash = is_slash(&text) && (!is_slash(&session.draft) || !session.templates.is_loaded);
+    let is_first_key = session.draft.is_empty();
     session.draft = text;
+    if is_first_key {
+        let key = app.state.active;
+        operations::on_first_key(&mut app.state, key, cx);
+    }
     app.user.completion = 0;
     app.user.dismissed = None;
     if begins_slash {

@@ -59,6 +59,9 @@ pub fn undo(app: &mut App, cx: &mut Cx) {
     if let Some(why) = operations::undo_obstacle(&app.state, session) {
         return notify(&mut app.state, why, cx);
     }
+    if session.undo.after.is_some() {
+        return operations::undo_when_captured(&mut app.state, cx);
+    }
     let (key, last) = (session.key, session.undo.undoable().next().map(|changes| changes.turn));
     operations::offer_undo(&mut app.state, key, RestoreOf::Turns(last.into_iter().collect()), None, cx);
 }
@@ -91,6 +94,7 @@ pub(super) fn turns_since(session: &Session, id: ItemId) -> Vec<u32> {
 pub(super) fn obstacle(state: &State, session: &Session, action: Action) -> Option<&'static str> {
     let has_none = match action {
         Action::RedoTurn => session.undo.undone.is_empty(),
+        _ if session.undo.after.is_some() => false,
         _ => session.undo.undoable().next().is_none() && operations::undo_obstacle(state, session).is_none(),
     };
     match () {
@@ -316,3 +320,6 @@ impl Layer for UndoPage {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,8 @@ pub struct Undo {
     pub(in crate::core) running: Option<u32>,
     /// Whether the snapshot before that turn is still being captured; what may change files waits for it.
     pub(in crate::core) is_awaited: bool,
+    /// The snapshot after the last turn is being captured; `true`: the user waits for it, to undo the turn.
+    pub after: Option<bool>,
     /// Whether a snapshot was captured or requested since parlor started.
     pub(in crate::core) has_begun: bool,
     /// Why the folder has none.
