@@ -258,7 +258,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "undo.max_store_mib", SESSIONS, Number(16), undo.max_store_mib,
         "Size in MiB of the snapshots of a folder above which the oldest are deleted";
     "undo.max_seconds", SESSIONS, Number(1), undo.max_seconds,
-        "Time in seconds after which a capture is given up";
+        "Time limit of a capture in seconds";
 };
 
 pub fn named(name: &str) -> Option<&'static Setting> {

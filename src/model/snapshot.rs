@@ -159,7 +159,7 @@ pub enum SnapshotTask {
         /// Files to capture although they are ignored: those that the agent is known to have changed.
         extra: Vec<PathBuf>,
     },
-    /// Plans to take back what happened in these spans, the oldest first; what happened between them stays. Reported as
+    /// Plans to undo what happened in these spans, the oldest first; what happened between them stays. Reported as
     /// [`SnapshotNews::Planned`].
     Plan(Vec<Span>),
     /// Restores these paths of a plan. Reported as [`SnapshotNews::Restored`].
@@ -171,7 +171,7 @@ pub enum SnapshotNews {
     Captured(Moment, Result<Capture, CaptureError>),
     Planned(Result<Preview, String>),
     Restored(Result<Restored, String>),
-    /// A restore that was interrupted when parlor was killed was taken back or found complete: what is to be said.
+    /// What became of a restore that was interrupted when parlor was killed, as a sentence.
     Recovered(String),
 }
 

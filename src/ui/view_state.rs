@@ -65,7 +65,7 @@ pub struct ViewState {
     pub(super) asked: RetainedBody,
     pub(super) changes: ChangesView,
     /// The page before an undo.
-    pub(super) restore: ChangesView,
+    pub(super) restore: Box<ChangesView>,
     /// The changed files beside the transcript.
     pub(super) side: ChangesView,
     pub(super) hits: HitMap,
@@ -176,7 +176,7 @@ impl ViewState {
             dialog: DialogView::default(),
             preview: TranscriptView::default(),
             changes: ChangesView::default(),
-            restore: ChangesView::default(),
+            restore: Box::default(),
             side: ChangesView::default(),
             log: LogView::default(),
             asked: RetainedBody::default(),

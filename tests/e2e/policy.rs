@@ -70,7 +70,7 @@ fn asks(id: u32, method: &str, params: &str) -> String {
     )
 }
 
-fn writes(id: u32, path: &Path, content: &str) -> String {
+pub fn writes(id: u32, path: &Path, content: &str) -> String {
     asks(id, "fs/write_text_file", &format!("\"path\":\"{}\",\"content\":\"{content}\"", path.display()))
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::policy::agent;
+use super::policy::{agent, writes};
 use super::screen::Screen;
 
 const CTRL_Q: &str = "\u{11}";
@@ -34,11 +34,7 @@ impl Machine {
             > \"session/prompt\"\n= prompt\n"
             .to_owned();
         for (id, name) in [(50, "old.txt"), (51, "new.txt")] {
-            script += &format!(
-                "< {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"fs/write_text_file\",\"params\":{{\"sessionId\":\"s\",\
-                 \"path\":\"{}\",\"content\":\"by the agent\"}}}}\n> \"id\":{id}\n",
-                self.file(name).display()
-            );
+            script += &writes(id, &self.file(name), "by the agent");
         }
         script += "< {\"jsonrpc\":\"2.0\",\"id\":$prompt,\"result\":{\"stopReason\":\"end_turn\"}}\n";
         let file = self.home.path().join("script");
@@ -86,7 +82,7 @@ fn a_turn_is_undone_and_redone_also_after_a_restart() {
     screen.wait_for("Restored 2 files");
     command(&mut screen, "/redo", "restore 2 files");
     screen.send("r");
-    screen.wait_for("Took back the undo of 2 files");
+    screen.wait_for("Reverted the undo of 2 files");
     assert_eq!(
         (machine.text("old.txt").as_str(), machine.text("new.txt").as_str()),
         ("by the agent", "by the agent")

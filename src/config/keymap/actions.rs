@@ -201,8 +201,8 @@ actions! {
     CloseSession, "close-session", SESSION, "Close session and tab", "end";
     SendNow, "send-now", PROMPT, "Cancel the turn and send now", "interrupt immediately skip";
     Steer, "steer", PROMPT, "Send into the running turn", "inject interject queue amend";
-    UndoTurn, "undo-turn", PROMPT, "Undo file changes of the last turn", "revert restore checkpoint take back";
-    RedoTurn, "redo-turn", PROMPT, "Take back the last undo", "restore again";
+    UndoTurn, "undo-turn", PROMPT, "Undo file changes of the last turn", "revert restore checkpoint";
+    RedoTurn, "redo-turn", PROMPT, "Redo the file changes that were undone", "restore again";
     Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "rewind checkpoint fork edit resend";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";

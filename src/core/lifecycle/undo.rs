@@ -266,14 +266,12 @@ fn on_restored(state: &mut State, key: SessionKey, restored: Result<Restored, St
     }
     let title = match (what, files) {
         (_, 0) => "No file was restored.".to_owned(),
-        (RestoreOf::Turns(_), 1) => {
-            "Restored 1 file. /redo takes this back; the agent is not told.".to_owned()
-        }
+        (RestoreOf::Turns(_), 1) => "Restored 1 file. /redo reverts this. The agent is not told.".to_owned(),
         (RestoreOf::Turns(_), _) => {
-            format!("Restored {files} files. /redo takes this back; the agent is not told.")
+            format!("Restored {files} files. /redo reverts this. The agent is not told.")
         }
-        (RestoreOf::Undo, 1) => "Took back the undo of 1 file. The agent is not told.".to_owned(),
-        (RestoreOf::Undo, _) => format!("Took back the undo of {files} files. The agent is not told."),
+        (RestoreOf::Undo, 1) => "Reverted the undo of 1 file. The agent is not told.".to_owned(),
+        (RestoreOf::Undo, _) => format!("Reverted the undo of {files} files. The agent is not told."),
     };
     let mut lines: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
     lines.extend(refused.iter().map(|(path, why)| format!("{}: unchanged, {why}", path.display())));

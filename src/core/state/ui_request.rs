@@ -30,7 +30,7 @@ pub enum UiRequest {
     /// A stored session was deleted.
     SavedGone(String),
     Rewind(SessionKey, ItemId, RewindWay),
-    /// It is known what an undo would restore.
+    /// It is known what an undo or redo would restore.
     Undo(SessionKey),
     /// The core has changed the draft of a session.
     DraftChanged(SessionKey),

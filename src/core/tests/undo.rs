@@ -254,11 +254,7 @@ fn an_undo_is_shown_then_done_and_can_be_taken_back() {
     app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into(), "b".into()], cx));
     app.expect_sent("restore [\"a\", \"b\"]");
     restored(&mut app, (3, 4), &["a", "b"]);
-    assert!(
-        app.last_notice().starts_with("Restored 2 files. /redo takes this back;"),
-        "{}",
-        app.last_notice()
-    );
+    assert!(app.last_notice().starts_with("Restored 2 files. /redo reverts this."), "{}", app.last_notice());
     assert_eq!(app.session().undo.undoable().count(), 0);
 
     undo(&mut app, RestoreOf::Undo);

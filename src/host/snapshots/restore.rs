@@ -132,7 +132,7 @@ struct Course<'a> {
 type Outcome = (Vec<PathBuf>, Vec<(PathBuf, String)>);
 
 impl Snapshots {
-    /// Plans to take back what happened in these spans, the oldest first. A path that was also changed between two of
+    /// Plans to undo what happened in these spans, the oldest first. A path that was also changed between two of
     /// them, or after the last, is a conflict; one that was changed only then stays.
     ///
     /// # Errors

@@ -130,7 +130,7 @@ impl Folder {
         let recovered = snapshots.recover()?;
         self.open = Some((options, snapshots));
         Ok(recovered.map(|Recovered { is_complete, paths, left }| {
-            let what = if is_complete { "was complete" } else { "was taken back" };
+            let what = if is_complete { "was complete" } else { "was reverted" };
             let left = if left.is_empty() {
                 String::new()
             } else {

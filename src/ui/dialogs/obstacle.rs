@@ -9,8 +9,6 @@ use crate::model::{Action, AgentInfo, attachment_labels};
 
 use crate::ui::session_view::fold::can_fold;
 
-use super::undo;
-
 pub(super) const NOTHING_TO_FOLD: &str = "Nothing to expand.";
 
 /// Why the action is not available, in one sentence; `None` if it is. What the agent does not advertise is not offered.
@@ -68,7 +66,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(session.outbox.queue_len() > 0 || !session.draft.trim().is_empty(), "The prompt is empty.")
         }
         Action::Rewind => unless(session.turn_count > 0, "No prompts in this session yet."),
-        Action::UndoTurn | Action::RedoTurn => undo::obstacle(state, session, action),
+        Action::UndoTurn | Action::RedoTurn => of_undo(state, session, action),
         Action::CancelTurn => unless(can_cancel(state), "No turn to cancel."),
         Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
         Action::SendAgain => unless(session.outbox.failed().is_some(), "No failed prompt."),
@@ -170,4 +168,20 @@ fn info_of(state: &State) -> Option<&AgentInfo> {
 
 fn is_agent_alive(state: &State) -> bool {
     state.conn_of(state.active).is_some_and(|conn| !matches!(conn.phase, ConnPhase::Closed(_)))
+}
+
+/// Why nothing can be undone or redone, unless the reason is one of the whole folder, which `undo` tells.
+fn of_undo(state: &State, session: &Session, action: Action) -> Option<&'static str> {
+    let has_none = match action {
+        Action::RedoTurn => session.undo.undone.is_empty(),
+        _ if session.undo.after.is_some() => false,
+        _ => session.undo.undoable().next().is_none() && operations::undo_obstacle(state, session).is_none(),
+    };
+    match () {
+        () if session.read_only.is_some() => Some("Continue the session first, with a prompt."),
+        () if session.turn.is_running() => Some("A turn is running. Cancel it first, or wait for its end."),
+        () if has_none && action == Action::RedoTurn => Some("Nothing was undone in this session."),
+        () if has_none => Some("No turn of this session has changed files that can be restored."),
+        () => None,
+    }
 }

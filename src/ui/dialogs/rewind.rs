@@ -14,7 +14,7 @@ use crate::ui::text::counted;
 use super::layer::Flow;
 use super::notice::notify;
 use super::picker::{List, Picker};
-use super::{draft, jump, undo};
+use super::{draft, jump, obstacle, undo};
 
 /// Maximum number of changed files that are named.
 const MAX_FILES: usize = 4;
@@ -87,7 +87,7 @@ fn choose(state: &mut State, id: ItemId) {
         offer(RewindWay::HandOver, "Edit it in a new session with this conversation", cost);
     }
     let turns = undo::turns_since(session, id).len();
-    if turns > 0 && undo::obstacle(state, session, Action::UndoTurn).is_none() {
+    if turns > 0 && obstacle::obstacle(state, Action::UndoTurn).is_none() {
         let cost = format!(
             "Shows the files first. Undoes {}; the conversation stays.",
             counted(turns, "turn", "turns")

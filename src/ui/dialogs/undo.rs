@@ -53,7 +53,7 @@ struct RestoredFile {
     note: String,
 }
 
-/// Plans to take back the last turn that changed files.
+/// Plans to undo the last turn that changed files.
 pub fn undo(app: &mut App, cx: &mut Cx) {
     let Some(session) = app.state.active_session() else { return };
     if let Some(why) = operations::undo_obstacle(&app.state, session) {
@@ -66,13 +66,13 @@ pub fn undo(app: &mut App, cx: &mut Cx) {
     operations::offer_undo(&mut app.state, key, RestoreOf::Turns(last.into_iter().collect()), None, cx);
 }
 
-/// Plans to take back the last undo.
+/// Plans to redo what was undone last.
 pub fn redo(app: &mut App, cx: &mut Cx) {
     let key = app.state.active;
     operations::offer_undo(&mut app.state, key, RestoreOf::Undo, None, cx);
 }
 
-/// Plans to take back the turn of a prompt, and all later ones.
+/// Plans to undo the turn of a prompt, and all later ones.
 pub fn undo_since(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx: &mut Cx) {
     let Some(session) = app.state.sessions.get(&key) else { return };
     let turns = turns_since(session, id);
@@ -88,22 +88,6 @@ pub(super) fn turns_since(session: &Session, id: ItemId) -> Vec<u32> {
     turns.sort_unstable();
     turns.dedup();
     turns
-}
-
-/// Why nothing can be undone or redone, unless the reason is one of the whole folder, which [`undo`] tells.
-pub(super) fn obstacle(state: &State, session: &Session, action: Action) -> Option<&'static str> {
-    let has_none = match action {
-        Action::RedoTurn => session.undo.undone.is_empty(),
-        _ if session.undo.after.is_some() => false,
-        _ => session.undo.undoable().next().is_none() && operations::undo_obstacle(state, session).is_none(),
-    };
-    match () {
-        () if session.read_only.is_some() => Some("Continue the session first, with a prompt."),
-        () if session.turn.is_running() => Some("A turn is running. Cancel it first, or wait for its end."),
-        () if has_none && action == Action::RedoTurn => Some("Nothing was undone in this session."),
-        () if has_none => Some("No turn of this session has changed files that can be restored."),
-        () => None,
-    }
 }
 
 /// Shows what was planned, unless another tab is active.
@@ -277,7 +261,7 @@ impl Layer for UndoPage {
         let mut page = std::mem::take(&mut view.restore);
         page.jump += jump;
         let shown: Vec<&ChangedFile> = self.files.iter().map(|file| &file.shown).collect();
-        let files: Vec<ChangedFile> = shown.iter().map(|file| ChangedFile::clone(file)).collect();
+        let files: Vec<ChangedFile> = shown.iter().copied().cloned().collect();
         if page.files != files {
             page.diffs.clear();
             page.files = files;

@@ -61,7 +61,7 @@ pub struct Offer {
     pub then: Option<(ItemId, RewindWay)>,
 }
 
-/// What a restore takes back.
+/// What a restore undoes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RestoreOf {
     /// The changes of these turns, the oldest first.
@@ -115,7 +115,7 @@ impl Undo {
         self.turns.iter().rev().filter(|changes| !changes.is_undone)
     }
 
-    /// The spans to take back, the oldest first.
+    /// The spans to undo, the oldest first.
     pub(in crate::core) fn spans(&self, what: &RestoreOf) -> Vec<Span> {
         match what {
             RestoreOf::Turns(turns) => {
