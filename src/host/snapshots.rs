@@ -33,6 +33,7 @@ use crate::model::snapshot::{Action, Entry, Kind, ObjectId, Plan, SnapshotId, Sp
 mod capture;
 mod compare;
 mod git;
+mod merge;
 mod place;
 mod restore;
 mod store;

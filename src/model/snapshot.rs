@@ -72,6 +72,8 @@ pub enum Action {
     Delete,
     /// It was changed by somebody else since: a restore replaces that.
     Conflict,
+    /// The same, but both changes fit together: a restore keeps the other one.
+    Merge,
     /// It cannot be restored, with the reason.
     Refused(String),
 }

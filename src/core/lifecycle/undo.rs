@@ -9,9 +9,7 @@ use std::time::Duration;
 
 use super::{call, unreported};
 use crate::core::session::record;
-use crate::core::{
-    Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, SessionPhase, State, TimerId, UiRequest,
-};
+use crate::core::{Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, State, TimerId, UiRequest};
 use crate::model::snapshot::{
     Action, Capture, CaptureError, Moment, Preview, RestoreRecord, Restored, SnapshotJob, SnapshotNews,
     SnapshotRecord, SnapshotTask,
@@ -75,7 +73,7 @@ fn capture(state: &mut State, key: SessionKey, moment: Moment, cx: &mut Cx) -> b
 
 /// The user begins to write the first prompt: the first snapshot takes longer than the next ones.
 pub fn on_first_key(state: &mut State, key: SessionKey, cx: &mut Cx) {
-    let is_first = |session: &Session| !session.undo.has_begun && session.phase == SessionPhase::Ready;
+    let is_first = |session: &Session| !session.undo.has_begun && session.conn.is_some();
     if state.sessions.get(&key).is_some_and(is_first) {
         capture(state, key, Moment::Early, cx);
     }
@@ -92,7 +90,7 @@ pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) 
     if capture(state, key, Moment::Before(turn), cx)
         && let Some(session) = state.sessions.get_mut(&key)
     {
-        (session.undo.running, session.undo.is_awaited) = (Some(turn), true);
+        (session.undo.running, session.undo.awaited) = (Some(turn), Some(turn));
         cx.effects.push(Effect::Timer(TimerId::SnapshotOverdue(key), MAX_WAIT));
     }
 }
@@ -100,7 +98,6 @@ pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) 
 /// A turn has ended.
 pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    session.undo.is_awaited = false;
     if let Some(turn) = session.undo.running.take()
         && capture(state, key, Moment::After(turn), cx)
         && let Some(session) = state.sessions.get_mut(&key)
@@ -111,10 +108,10 @@ pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut 
 
 /// The snapshot takes too long: the agent goes on without.
 pub(in crate::core) fn on_overdue(state: &mut State, key: SessionKey) {
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.undo.is_awaited) else {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.undo.awaited.is_some()) else {
         return;
     };
-    (session.undo.is_awaited, session.undo.running) = (false, None);
+    (session.undo.awaited, session.undo.running) = (None, None);
     let title = "No snapshot before this turn: it takes longer than 2 s. /undo cannot restore its files.";
     call::notice(state, key, Severity::Warning, title, None);
 }
@@ -143,8 +140,8 @@ fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Cap
     session.undo.refused = None;
     session.undo.left_out = left_out;
     match moment {
-        Moment::Before(turn) if session.undo.running == Some(turn) => {
-            session.undo.is_awaited = false;
+        Moment::Before(turn) if session.undo.awaited == Some(turn) => {
+            session.undo.awaited = None;
             let is_of_turn = |item: &crate::core::Item| item.turn >= turn;
             let mut items = session.transcript.items().iter().rev().take_while(|item| is_of_turn(item));
             let is_late = items.any(|item| matches!(item.body, ItemBody::Tool(_)));
@@ -169,9 +166,9 @@ fn on_failed(state: &mut State, key: SessionKey, moment: Moment, error: CaptureE
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let is_news = session.undo.refused.as_ref() != Some(&error.text);
     if let Moment::Before(turn) = moment
-        && session.undo.running == Some(turn)
+        && session.undo.awaited == Some(turn)
     {
-        (session.undo.is_awaited, session.undo.running) = (false, None);
+        (session.undo.awaited, session.undo.running) = (None, None);
     }
     if error.is_refused {
         session.undo.refused = Some(error.text);
@@ -296,10 +293,10 @@ fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
 /// stays: whatever ends its requests lets them go first.
 pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
     let awaited = |state: &State| -> BTreeSet<ConnId> {
-        let waiting = state.sessions.values().filter(|session| session.undo.is_awaited);
+        let waiting = state.sessions.values().filter(|session| session.undo.awaited.is_some());
         waiting.filter_map(|session| session.conn).collect()
     };
-    if state.held.is_empty() && !state.sessions.values().any(|session| session.undo.is_awaited) {
+    if state.held.is_empty() && !state.sessions.values().any(|session| session.undo.awaited.is_some()) {
         return;
     }
     let awaited = awaited(state);

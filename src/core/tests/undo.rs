@@ -88,6 +88,16 @@ fn the_folder_is_captured_before_and_after_a_turn() {
 }
 
 #[test]
+fn a_turn_can_end_before_its_first_snapshot_is_captured() {
+    let mut app = with_undo();
+    app.submit("go");
+    app.end_turn(StopReason::EndTurn);
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    captured(&mut app, Moment::After(1), 2, &["a"]);
+    assert_eq!(app.session().undo.undoable().count(), 1);
+}
+
+#[test]
 fn a_turn_without_changes_cannot_be_undone() {
     let mut app = with_undo();
     turn(&mut app, 1, (1, 1), &[]);

@@ -169,7 +169,8 @@ impl Folder {
                 ))
             }
             SnapshotTask::Plan(spans) => {
-                let plan = snapshots.plan(spans)?;
+                let mut plan = snapshots.plan(spans)?;
+                plan.steps.iter_mut().try_for_each(|step| snapshots.merge(step))?;
                 let diffs = diffs(snapshots, &plan);
                 Ok(SnapshotNews::Planned(Ok(Preview { plan, diffs })))
             }
@@ -209,7 +210,8 @@ fn names(paths: &[PathBuf]) -> String {
 fn diffs(snapshots: &Snapshots, plan: &Plan) -> Vec<Option<FileDiff>> {
     let mut left = MAX_ALL_SHOWN_BYTES;
     let mut diff = |step: &Step| {
-        let changes = matches!(step.action, Action::Write | Action::Delete | Action::Conflict);
+        let changes =
+            matches!(step.action, Action::Write | Action::Delete | Action::Conflict | Action::Merge);
         let change = if changes && left > 0 { diff(snapshots, step)? } else { return None };
         if let DiffChange::Texts { old, new } = &change.change {
             left = left.saturating_sub(old.as_ref().map_or(0, Body::len) + new.len());
@@ -225,7 +227,7 @@ fn diff(snapshots: &Snapshots, step: &Step) -> Option<FileDiff> {
     let old = match &step.disk {
         None => None,
         // What somebody else wrote is not in the store yet.
-        Some(entry) if step.action == Action::Conflict => Some(match stored(entry) {
+        Some(entry) if matches!(step.action, Action::Conflict | Action::Merge) => Some(match stored(entry) {
             Some(text) => text,
             None => regular::read_text(&snapshots.folder.join(&step.path), MAX_SHOWN_BYTES)?,
         }),

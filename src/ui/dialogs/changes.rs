@@ -212,7 +212,8 @@ pub(super) fn draw_files(
     let has_list = area.width >= LIST_FROM_COLS && files.all > 0;
     draw_head(ctx, page, files, !has_list, area, buf);
     let cols = area.width.saturating_sub(2);
-    let notes = files.notes.iter().map(|note| Line::styled(note.clone(), ctx.style(Role::TextDim)));
+    let note = |note: &String| Line::styled(text::reveal_one_line(note), ctx.style(Role::TextDim));
+    let notes = files.notes.iter().map(note);
     let notes: Vec<Line<'_>> = notes.flat_map(|note| text::wrap_line(&note, cols)).collect();
     // The changes are more important on a small screen.
     let rows = u16::try_from(notes.len()).unwrap_or(u16::MAX).min(area.height / 4);

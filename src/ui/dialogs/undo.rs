@@ -130,6 +130,9 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<RestoredFile> {
             Restore::Conflict => {
                 "It was changed by somebody else since. Restoring it replaces that.".to_owned()
             }
+            Restore::Merge => {
+                "It was changed by somebody else since. Restoring it keeps that change.".to_owned()
+            }
             Restore::Refused(why) => format!("It cannot be restored: {why}."),
             Restore::Delete => "It did not exist. Restoring deletes it.".to_owned(),
             Restore::Write | Restore::Nothing if diff.is_none() => {
@@ -163,7 +166,7 @@ fn notes(state: &State, session: &Session, what: &RestoreOf) -> Vec<String> {
             }
             if changes.files.is_none() {
                 notes.push(format!(
-                    "Turn {}: parlor ended during it. What was changed until the next prompt is undone, too.",
+                    "Turn {}: without a snapshot at its end. What was changed until the next prompt is undone, too.",
                     changes.turn
                 ));
             }

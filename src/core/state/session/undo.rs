@@ -17,8 +17,8 @@ pub struct Undo {
     before: Option<Before>,
     /// The running turn, if there is to be a snapshot after it. A turn keeps its first number when prompts are added.
     pub(in crate::core) running: Option<u32>,
-    /// Whether the snapshot before that turn is still being captured; what may change files waits for it.
-    pub(in crate::core) is_awaited: bool,
+    /// The turn before which the folder is still being captured; what may change files waits for it.
+    pub(in crate::core) awaited: Option<u32>,
     /// The snapshot after the last turn is being captured; `true`: the user waits for it, to undo the turn.
     pub after: Option<bool>,
     /// Whether a snapshot was captured or requested since parlor started.
@@ -36,8 +36,8 @@ pub struct Undo {
 pub struct TurnChanges {
     pub turn: u32,
     pub span: Span,
-    /// Number of paths that were changed; `None`: parlor ended during the turn, so what was done until the next prompt
-    /// counts as well.
+    /// Number of paths that were changed; `None`: there was no snapshot at the end of the turn, so what was done until the
+    /// next prompt counts as well.
     pub files: Option<usize>,
     /// Whether the agent had begun to work before the first snapshot was complete.
     pub is_late: bool,
@@ -75,7 +75,7 @@ impl Undo {
     pub(in crate::core) fn apply(&mut self, record: &SnapshotRecord) {
         match record {
             SnapshotRecord::Before { turn, id, is_late } => {
-                // parlor ended during the turn before.
+                // parlor ended during the turn before, or its last snapshot failed.
                 self.close(id, None);
                 self.before = Some(Before { turn: *turn, id: id.clone(), is_late: *is_late });
             }

@@ -169,6 +169,26 @@ fn what_somebody_else_wrote_is_shown_before_it_is_replaced() {
 }
 
 #[test]
+fn what_somebody_else_wrote_elsewhere_in_the_file_stays() {
+    let mut work = Work::new();
+    let text = |first: &str, last: &str| format!("{first}\n2\n3\n4\n5\n6\n{last}\n");
+    work.rig.write("text", text("one", "end"));
+    let before = work.capture(Moment::Before(1)).id;
+    work.rig.write("text", text("agent", "end"));
+    let after = work.capture(Moment::After(1)).id;
+    work.rig.write("text", text("agent", "user"));
+    let task = SnapshotTask::Plan(vec![Span { before, after }]);
+    let SnapshotNews::Planned(Ok(preview)) = work.run(task) else { panic!() };
+    assert_eq!(preview.plan.steps[0].action, Action::Merge);
+    let change = &preview.diffs[0].as_ref().unwrap().change;
+    let (old, new) = (text("agent", "user"), text("one", "user"));
+    assert_eq!(*change, DiffChange::Texts { old: Some(old.as_str().into()), new: new.as_str().into() });
+    let chosen = vec!["text".into()];
+    work.run(SnapshotTask::Restore(Box::new(preview.plan), chosen));
+    assert_eq!(work.rig.text("text"), new);
+}
+
+#[test]
 fn the_worker_says_why_there_is_no_snapshot() {
     let mut work = Work::new();
     let job = |folder: PathBuf| SnapshotJob {
