@@ -363,6 +363,8 @@ pub struct Counters {
     pub call: u64,
     pub question: u64,
     pub store: u64,
+    /// Of an undo or redo that is shown.
+    pub offer: u64,
 }
 
 /// The state of the MCP servers configured in a folder.

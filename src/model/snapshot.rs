@@ -163,7 +163,11 @@ pub enum SnapshotTask {
     },
     /// Plans to undo what happened in these spans, the oldest first; what happened between them stays. Reported as
     /// [`SnapshotNews::Planned`].
-    Plan(Vec<Span>),
+    Plan {
+        /// Comes back with the plan.
+        number: u64,
+        spans: Vec<Span>,
+    },
     /// Restores these paths of a plan. Reported as [`SnapshotNews::Restored`].
     Restore(Box<Plan>, Vec<PathBuf>),
 }
@@ -171,7 +175,7 @@ pub enum SnapshotTask {
 #[derive(Debug, Clone, PartialEq)]
 pub enum SnapshotNews {
     Captured(Moment, Result<Capture, CaptureError>),
-    Planned(Result<Preview, String>),
+    Planned(u64, Result<Preview, String>),
     Restored(Result<Restored, String>),
     /// What became of a restore that was interrupted when parlor was killed, as a sentence.
     Recovered(String),

@@ -26,6 +26,8 @@ const COUNTED_BYTES: usize = 1 << 18;
 /// State of the page between frames.
 #[derive(Default)]
 pub(super) struct ChangesView {
+    /// The undo that it shows.
+    pub number: u64,
     revisions: (Option<SessionKey>, Vec<(SessionKey, u64)>),
     key: ChangesKey,
     pub files: Vec<ChangedFile>,

@@ -128,7 +128,7 @@ pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: Snapsho
                 cx.requests.push(UiRequest::Act(crate::model::Action::UndoTurn));
             }
         }
-        SnapshotNews::Planned(planned) => on_planned(state, key, planned, cx),
+        SnapshotNews::Planned(number, planned) => on_planned(state, key, (number, planned), cx),
         SnapshotNews::Restored(restored) => on_restored(state, key, restored, cx),
         SnapshotNews::Recovered(text) => call::notice(state, key, Severity::Warning, text, None),
     }
@@ -201,14 +201,24 @@ pub fn offer(
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let spans = session.undo.spans(&what);
-    session.undo.offer = Some(Offer { what, preview: None, then });
-    run(state, key, SnapshotTask::Plan(spans), cx);
+    if session.undo.restoring.is_some() {
+        return call::flash(state, "Files are being restored.", cx);
+    }
+    state.next.offer += 1;
+    let number = state.next.offer;
+    session.undo.offer = Some(Offer { number, what, preview: None, then });
+    run(state, key, SnapshotTask::Plan { number, spans }, cx);
     call::flash(state, "Comparing the files with their snapshots…", cx);
 }
 
-fn on_planned(state: &mut State, key: SessionKey, planned: Result<Preview, String>, cx: &mut Cx) {
+fn on_planned(
+    state: &mut State,
+    key: SessionKey,
+    (number, planned): (u64, Result<Preview, String>),
+    cx: &mut Cx,
+) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(offer) = session.undo.offer.as_mut().filter(|offer| offer.preview.is_none()) else { return };
+    let Some(offer) = session.undo.offer.as_mut().filter(|offer| offer.number == number) else { return };
     match planned {
         Ok(preview) if preview.plan.steps.iter().all(|step| step.action == Action::Nothing) => {
             session.undo.offer = None;
@@ -228,18 +238,21 @@ fn on_planned(state: &mut State, key: SessionKey, planned: Result<Preview, Strin
 
 /// Restores these paths of the plan that was shown.
 pub fn restore(state: &mut State, key: SessionKey, paths: Vec<PathBuf>, cx: &mut Cx) {
-    let Some(session) = state.sessions.get(&key) else { return };
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.turn.is_running() {
         return call::flash(state, "Files are restored only while no turn is running.", cx);
     }
-    let Some(preview) = session.undo.offer.as_ref().and_then(|offer| offer.preview.as_ref()) else { return };
-    let plan = Box::new(preview.plan.clone());
+    let Some(offer) = session.undo.offer.take() else { return };
+    let Some(plan) = offer.preview.as_ref().map(|preview| Box::new(preview.plan.clone())) else { return };
+    session.undo.restoring = Some(offer);
     run(state, key, SnapshotTask::Restore(plan, paths), cx);
 }
 
 fn on_restored(state: &mut State, key: SessionKey, restored: Result<Restored, String>, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Some(Offer { what, preview: Some(preview), then }) = session.undo.offer.take() else { return };
+    let Some(Offer { what, preview: Some(preview), then, .. }) = session.undo.restoring.take() else {
+        return;
+    };
     let Restored { span, changed, refused } = match restored {
         Ok(restored) => restored,
         Err(why) => {

@@ -66,6 +66,11 @@ fn restored(app: &mut TestCore, (before, after): (u8, u8), changed: &[&str]) {
     news(app, SnapshotNews::Restored(Ok(Restored { span, changed, refused: Vec::new() })));
 }
 
+fn planned(app: &mut TestCore, plan: Result<Preview, String>) {
+    let number = app.state.next.offer;
+    news(app, SnapshotNews::Planned(number, plan));
+}
+
 fn undo(app: &mut TestCore, what: RestoreOf) {
     app.flow(|state, cx| operations::offer_undo(state, KEY, what, None, cx));
 }
@@ -259,7 +264,7 @@ fn an_undo_is_shown_then_done_and_can_be_taken_back() {
     undo(&mut app, RestoreOf::Turns(vec![1, 2]));
     app.expect_sent("plan 2");
     let steps = vec![step("a", Action::Write), step("b", Action::Delete), step("c", Action::Nothing)];
-    news(&mut app, SnapshotNews::Planned(Ok(preview(steps))));
+    planned(&mut app, Ok(preview(steps)));
     assert_eq!(app.requests.last(), Some(&UiRequest::Undo(KEY)));
     app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into(), "b".into()], cx));
     app.expect_sent("restore [\"a\", \"b\"]");
@@ -269,10 +274,7 @@ fn an_undo_is_shown_then_done_and_can_be_taken_back() {
 
     undo(&mut app, RestoreOf::Undo);
     app.sent();
-    news(
-        &mut app,
-        SnapshotNews::Planned(Ok(preview(vec![step("a", Action::Write), step("b", Action::Write)]))),
-    );
+    planned(&mut app, Ok(preview(vec![step("a", Action::Write), step("b", Action::Write)])));
     app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into(), "b".into()], cx));
     restored(&mut app, (4, 5), &["a", "b"]);
     let turns: Vec<u32> = app.session().undo.undoable().map(|changes| changes.turn).collect();
@@ -298,10 +300,7 @@ fn a_turn_of_which_a_file_was_left_can_still_be_undone() {
     let mut app = with_undo();
     turn(&mut app, 1, (1, 2), &["a", "b"]);
     undo(&mut app, RestoreOf::Turns(vec![1]));
-    news(
-        &mut app,
-        SnapshotNews::Planned(Ok(preview(vec![step("a", Action::Write), step("b", Action::Conflict)]))),
-    );
+    planned(&mut app, Ok(preview(vec![step("a", Action::Write), step("b", Action::Conflict)])));
     app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx));
     restored(&mut app, (2, 3), &["a"]);
     assert_eq!(app.session().undo.undoable().count(), 1);
@@ -313,10 +312,30 @@ fn files_are_not_restored_during_a_turn() {
     let mut app = with_undo();
     turn(&mut app, 1, (1, 2), &["a"]);
     undo(&mut app, RestoreOf::Turns(vec![1]));
-    news(&mut app, SnapshotNews::Planned(Ok(preview(vec![step("a", Action::Write)]))));
+    planned(&mut app, Ok(preview(vec![step("a", Action::Write)])));
     app.submit("go on");
     app.sent();
     app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx)).expect_sent("");
+}
+
+#[test]
+fn a_plan_that_was_replaced_and_a_restore_that_runs_are_not_mixed_up() {
+    let mut app = with_undo();
+    turn(&mut app, 1, (1, 2), &["a"]);
+    turn(&mut app, 2, (2, 3), &["b"]);
+    undo(&mut app, RestoreOf::Turns(vec![2]));
+    let first = app.state.next.offer;
+    undo(&mut app, RestoreOf::Turns(vec![1, 2]));
+    news(&mut app, SnapshotNews::Planned(first, Ok(preview(vec![step("b", Action::Write)]))));
+    assert!(app.requests.is_empty(), "it is for the former one");
+    planned(&mut app, Ok(preview(vec![step("a", Action::Write), step("b", Action::Write)])));
+    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into(), "b".into()], cx));
+    app.sent();
+    undo(&mut app, RestoreOf::Turns(vec![1]));
+    app.expect_sent("");
+    app.submit("a prompt meanwhile");
+    restored(&mut app, (3, 4), &["a", "b"]);
+    assert_eq!(app.session().undo.undone[0].turns, [1, 2]);
 }
 
 #[test]
@@ -324,11 +343,11 @@ fn an_undo_that_fails_says_why() {
     let mut app = with_undo();
     turn(&mut app, 1, (1, 2), &["a"]);
     undo(&mut app, RestoreOf::Turns(vec![1]));
-    news(&mut app, SnapshotNews::Planned(Err("Snapshot 1 is not in the store.".into())));
+    planned(&mut app, Err("Snapshot 1 is not in the store.".into()));
     assert_eq!(app.state.flash.as_deref(), Some("Snapshot 1 is not in the store."));
     assert!(app.session().undo.offer.is_none());
     undo(&mut app, RestoreOf::Turns(vec![1]));
-    news(&mut app, SnapshotNews::Planned(Ok(preview(vec![step("a", Action::Write)]))));
+    planned(&mut app, Ok(preview(vec![step("a", Action::Write)])));
     app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx));
     news(&mut app, SnapshotNews::Restored(Err("The disk is full.".into())));
     assert_eq!(app.last_notice(), "The files were not restored. The disk is full. ");
@@ -340,7 +359,7 @@ fn the_record_has_all_that_undo_needs() {
     let mut app = with_undo();
     turn(&mut app, 1, (1, 2), &["a"]);
     undo(&mut app, RestoreOf::Turns(vec![1]));
-    news(&mut app, SnapshotNews::Planned(Ok(preview(vec![step("a", Action::Write)]))));
+    planned(&mut app, Ok(preview(vec![step("a", Action::Write)])));
     app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx));
     restored(&mut app, (2, 3), &["a"]);
     turn(&mut app, 2, (3, 4), &["b"]);

@@ -103,7 +103,7 @@ fn failure(job: &SnapshotJob, error: &SnapshotError) -> ServiceEvent {
             let is_refused = matches!(error, SnapshotError::Refused(_));
             SnapshotNews::Captured(*moment, Err(CaptureError { is_refused, text }))
         }
-        SnapshotTask::Plan(_) => SnapshotNews::Planned(Err(text)),
+        SnapshotTask::Plan { number, .. } => SnapshotNews::Planned(*number, Err(text)),
         SnapshotTask::Restore(..) => SnapshotNews::Restored(Err(text)),
     };
     ServiceEvent::Snapshot(job.session, news)
@@ -168,11 +168,11 @@ impl Folder {
                     Ok(Capture { id, root: snapshots.folder.clone(), changed, left_out, pruned }),
                 ))
             }
-            SnapshotTask::Plan(spans) => {
+            SnapshotTask::Plan { number, spans } => {
                 let mut plan = snapshots.plan(spans)?;
                 plan.steps.iter_mut().try_for_each(|step| snapshots.merge(step))?;
                 let diffs = diffs(snapshots, &plan);
-                Ok(SnapshotNews::Planned(Ok(Preview { plan, diffs })))
+                Ok(SnapshotNews::Planned(*number, Ok(Preview { plan, diffs })))
             }
             SnapshotTask::Restore(plan, chosen) => {
                 let restored = snapshots.restore(name, plan, chosen)?;

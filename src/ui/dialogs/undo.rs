@@ -14,7 +14,7 @@ use crate::model::snapshot::{Action as Restore, Preview, Step};
 use crate::model::{Action, FileDiff, ItemId, SessionKey};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
-use crate::ui::changes::count;
+use crate::ui::changes::{ChangesView, count};
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text::counted;
@@ -34,6 +34,8 @@ const MAX_NAMED: usize = 3;
 #[derive(Debug)]
 pub struct UndoPage {
     key: SessionKey,
+    /// No other page has it.
+    number: u64,
     title: String,
     /// What the user should know about all of it.
     notes: Vec<String>,
@@ -100,6 +102,7 @@ pub fn open(app: &mut App, key: SessionKey) {
     let Some(preview) = &offer.preview else { return };
     let page = UndoPage {
         key,
+        number: offer.number,
         title: title(&offer.what),
         notes: notes(&app.state, session, &offer.what),
         files: files(preview, key),
@@ -260,15 +263,13 @@ impl Layer for UndoPage {
         if area.height < 5 || area.width < 20 {
             return None;
         }
-        let jump = std::mem::take(&mut view.changes.jump);
         let mut page = std::mem::take(&mut view.restore);
-        page.jump += jump;
         let shown: Vec<&ChangedFile> = self.files.iter().map(|file| &file.shown).collect();
-        let files: Vec<ChangedFile> = shown.iter().copied().cloned().collect();
-        if page.files != files {
-            page.diffs.clear();
-            page.files = files;
+        if page.number != self.number {
+            *page = ChangesView::default();
+            page.number = self.number;
         }
+        page.jump = std::mem::take(&mut view.changes.jump);
         count(&mut page, &shown);
         let selected = self.files.get(self.selected);
         let of_file = selected.map(|file| &file.note).filter(|note| !note.is_empty());
@@ -291,7 +292,6 @@ impl Layer for UndoPage {
             notes: &notes,
         };
         draw_files(ctx, &mut page, &files, (area, view), buf);
-        page.jump = 0;
         let hint = |action: Action, does: &str| ctx.hint(Context::Restore, action, does);
         let chosen = self.files.iter().filter(|file| file.is_chosen).count();
         let hints = [

@@ -29,6 +29,8 @@ pub struct Undo {
     pub left_out: Vec<(PathBuf, &'static str)>,
     /// What the user is shown before files are restored.
     pub offer: Option<Offer>,
+    /// What is being restored.
+    pub restoring: Option<Offer>,
 }
 
 /// The changes of a turn, which can be undone.
@@ -54,6 +56,8 @@ struct Before {
 /// What can be restored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
+    /// No other offer has it.
+    pub number: u64,
     pub what: RestoreOf,
     /// `None` while it is being planned.
     pub preview: Option<Preview>,

@@ -111,7 +111,7 @@ pub fn effect_line(effect: &Effect) -> Option<String> {
         Effect::Terminal(job) => format!("terminal {}", job_text(job)),
         Effect::Snapshot(job) => match &job.task {
             SnapshotTask::Capture { moment, .. } => format!("capture {moment:?}"),
-            SnapshotTask::Plan(spans) => format!("plan {}", spans.len()),
+            SnapshotTask::Plan { spans, .. } => format!("plan {}", spans.len()),
             SnapshotTask::Restore(_, paths) => format!("restore {paths:?}"),
         },
         Effect::OpenUrl(url) => format!("url {url}"),

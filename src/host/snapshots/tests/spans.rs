@@ -85,6 +85,10 @@ fn without_a_turn_there_is_nothing_to_plan() {
     assert!(matches!(Rig::new().open().plan(&[]), Err(SnapshotError::Refused(_))));
 }
 
+fn plan_of(span: Span) -> SnapshotTask {
+    SnapshotTask::Plan { number: 7, spans: vec![span] }
+}
+
 struct Work {
     rig: Rig,
     worker: SnapshotWorker,
@@ -129,7 +133,7 @@ fn a_turn_is_captured_undone_and_redone_by_the_worker() {
     assert_eq!(after.changed, ["binary", "new", "text"].map(PathBuf::from));
 
     let span = Span { before: before.id, after: after.id };
-    let SnapshotNews::Planned(Ok(preview)) = work.run(SnapshotTask::Plan(vec![span])) else { panic!() };
+    let SnapshotNews::Planned(7, Ok(preview)) = work.run(plan_of(span)) else { panic!() };
     let shown: Vec<Option<DiffChange>> =
         preview.diffs.iter().map(|diff| diff.as_ref().map(|diff| diff.change.clone())).collect();
     let texts = |old: &str, new: &str| Some(DiffChange::Texts { old: Some(old.into()), new: new.into() });
@@ -145,9 +149,7 @@ fn a_turn_is_captured_undone_and_redone_by_the_worker() {
         (restored.changed.len(), work.rig.text("text"), work.rig.text("new")),
         (3, "one\n".into(), "absent".into())
     );
-    let SnapshotNews::Planned(Ok(preview)) = work.run(SnapshotTask::Plan(vec![restored.span])) else {
-        panic!()
-    };
+    let SnapshotNews::Planned(7, Ok(preview)) = work.run(plan_of(restored.span)) else { panic!() };
     let chosen = all(&preview.plan);
     work.run(SnapshotTask::Restore(Box::new(preview.plan), chosen));
     assert_eq!((work.rig.text("text"), work.rig.text("new")), ("two\n".into(), String::new()));
@@ -161,8 +163,8 @@ fn what_somebody_else_wrote_is_shown_before_it_is_replaced() {
     work.rig.write("text", "two\n");
     let after = work.capture(Moment::After(1)).id;
     work.rig.write("text", "three\n");
-    let task = SnapshotTask::Plan(vec![Span { before, after }]);
-    let SnapshotNews::Planned(Ok(preview)) = work.run(task) else { panic!() };
+    let task = plan_of(Span { before, after });
+    let SnapshotNews::Planned(7, Ok(preview)) = work.run(task) else { panic!() };
     assert_eq!(preview.plan.steps[0].action, Action::Conflict);
     let change = &preview.diffs[0].as_ref().unwrap().change;
     assert_eq!(*change, DiffChange::Texts { old: Some("three\n".into()), new: "one\n".into() });
@@ -177,8 +179,8 @@ fn what_somebody_else_wrote_elsewhere_in_the_file_stays() {
     work.rig.write("text", text("agent", "end"));
     let after = work.capture(Moment::After(1)).id;
     work.rig.write("text", text("agent", "user"));
-    let task = SnapshotTask::Plan(vec![Span { before, after }]);
-    let SnapshotNews::Planned(Ok(preview)) = work.run(task) else { panic!() };
+    let task = plan_of(Span { before, after });
+    let SnapshotNews::Planned(7, Ok(preview)) = work.run(task) else { panic!() };
     assert_eq!(preview.plan.steps[0].action, Action::Merge);
     let change = &preview.diffs[0].as_ref().unwrap().change;
     let (old, new) = (text("agent", "user"), text("one", "user"));

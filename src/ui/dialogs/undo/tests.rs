@@ -54,7 +54,7 @@ fn offer_to(app: &mut App) {
     session.undo.left_out =
         vec![("media/film.mp4".into(), "too large"), ("vendor/lib".into(), "another repository")];
     let what = RestoreOf::Turns(vec![1, 2]);
-    session.undo.offer = Some(Offer { what, preview: Some(preview()), then: None });
+    session.undo.offer = Some(Offer { number: 1, what, preview: Some(preview()), then: None });
     open(app, key);
 }
 
