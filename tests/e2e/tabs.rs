@@ -17,12 +17,13 @@ pub fn alt(key: &str) -> String {
     format!("{ESC}{key}")
 }
 
-/// The processes with this parent.
+/// The processes with this parent, without git, which captures the folder.
 pub fn children(parent: i32) -> Vec<i32> {
     let is_child = |pid: &i32| {
         fs::read_to_string(format!("/proc/{pid}/stat")).ok().is_some_and(|stat| {
             let rest = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
-            rest.split_whitespace().nth(1) == Some(&parent.to_string()) && !stat.contains(") Z ")
+            let is_its = rest.split_whitespace().nth(1) == Some(&parent.to_string());
+            is_its && !stat.contains(") Z ") && !stat.contains(" (git) ")
         })
     };
     let all = fs::read_dir("/proc")
