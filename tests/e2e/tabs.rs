@@ -23,7 +23,7 @@ pub fn children(parent: i32) -> Vec<i32> {
         fs::read_to_string(format!("/proc/{pid}/stat")).ok().is_some_and(|stat| {
             let rest = stat.rsplit_once(')').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
             let is_its = rest.split_whitespace().nth(1) == Some(&parent.to_string());
-            is_its && !stat.contains(") Z ") && !stat.contains(" (git) ")
+            is_its && ![") Z ", " (git) ", " (snapshots) "].iter().any(|part| stat.contains(part))
         })
     };
     let all = fs::read_dir("/proc")
