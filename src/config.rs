@@ -12,6 +12,7 @@ pub mod nearest;
 pub mod paths;
 pub mod project;
 mod read;
+mod rules;
 pub mod save;
 pub mod settings;
 pub mod show;
@@ -26,7 +27,7 @@ pub use self::paths::Paths;
 
 use self::keymap::Keymap;
 use self::read::Reader;
-use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules};
+use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules, Rules};
 
 const TOP_KEYS: &[&str] = &[
     "agent",
@@ -94,6 +95,8 @@ pub struct Config {
     pub callbacks: Callbacks,
     /// Permission policy for requests of agents.
     pub policy: PolicyRules,
+    /// Rules about commands and files: the user's, and those of the project.
+    pub rules: Rules,
     pub keymap: Keymap,
     /// How the prompt is edited: one of [`EDITING_STYLES`].
     pub editing: String,
@@ -148,6 +151,7 @@ impl Default for Config {
             editor: None,
             callbacks: Callbacks::default(),
             policy: PolicyRules::default(),
+            rules: Rules::default(),
             keymap: Keymap::defaults(),
             editing: "emacs".to_owned(),
             mouse: true,
@@ -304,6 +308,9 @@ pub fn reread(
         settings::keep(old, &mut config, name);
     }
     config.project.clone_from(&old.project);
+    if let Some(project) = &config.project {
+        config.rules = config.rules.narrowed_by(&project.rules);
+    }
     config.project_templates = old.project_templates;
     Ok((config, problems))
 }
@@ -317,6 +324,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     reader.unknown_keys(table, "the configuration", TOP_KEYS);
 
     config.invalid = settings::read(&mut reader, table, &mut config);
+    if let Some(value) = table.get("policy").and_then(|policy| policy.get_ref().as_table()?.get("rules")) {
+        config.rules = rules::read(&mut reader, value, rules::Author::User);
+    }
     if let Some(value) = table.get("additional_directories") {
         config.additional_directories = agents::read_folders(&mut reader, value, around);
     }

@@ -10,6 +10,7 @@
 
 mod command;
 mod protected;
+mod rules;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub use command::{
     COMMAND_MAX_BYTES, CommandAccess, approved_lines, command_in_title, is_plain_environment, shell_line,
 };
 pub use protected::{Protection, is_repository, protection_of};
+pub use rules::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
 
 /// An action that an agent requests from parlor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
