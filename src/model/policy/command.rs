@@ -191,6 +191,11 @@ fn in_backticks(text: &str) -> Option<String> {
     TEXT_LEADS.contains(&lead.trim()).then(|| line.to_owned())
 }
 
+/// Whether a line can be shown as it is.
+pub fn is_shown_in_full(line: &str) -> bool {
+    line.len() <= COMMAND_MAX_BYTES && is_visible(line)
+}
+
 /// Whether the line has no invisible characters.
 pub(super) fn is_visible(line: &str) -> bool {
     let is_hidden = |c: char| {

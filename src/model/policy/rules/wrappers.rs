@@ -6,424 +6,121 @@ use crate::model::policy::command::{SHELLS, is_plain_environment};
 /// Maximum number of lines in lines: `sh -c "sh -c …"`.
 const MAX_LINES_INSIDE: usize = 4;
 
-/// A program that runs its arguments: its options with and without a value, and the number of words before the command.
-struct Wrapper(&'static str, &'static [&'static str], &'static [&'static str], usize);
-
-const WRAPPERS: &[Wrapper] = &[
-    Wrapper(
-        "timeout",
-        &["-k", "-s", "--kill-after", "--signal"],
-        &["--preserve-status", "--foreground", "-v"],
-        1,
-    ),
-    Wrapper(
-        "gtimeout",
-        &["-k", "-s", "--kill-after", "--signal"],
-        &["--preserve-status", "--foreground", "-v"],
-        1,
-    ),
-    Wrapper("nice", &["-n", "--adjustment"], &[], 0),
-    Wrapper("nohup", &[], &[], 0),
-    Wrapper("setsid", &[], &["-f", "-w", "--fork", "--wait"], 0),
-    Wrapper("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], &[], 0),
-    Wrapper("ionice", &["-c", "-n", "--class", "--classdata"], &["-t"], 0),
-    Wrapper("time", &[], &["-p"], 0),
-    Wrapper("command", &[], &["-p"], 0),
-    Wrapper("builtin", &[], &[], 0),
-    Wrapper("exec", &["-a"], &["-c", "-l"], 0),
-    Wrapper("noglob", &[], &[], 0),
-    Wrapper("nocorrect", &[], &[], 0),
-    Wrapper("busybox", &[], &[], 0),
-    Wrapper("toybox", &[], &[], 0),
-    Wrapper("flock", &["-w", "-E"], &["-n", "-s", "-x", "-e", "-u", "-o"], 1),
-    Wrapper("env", &["-u", "--unset"], &["-i", "-", "-0", "--ignore-environment"], 0),
-    Wrapper("sudo", &["-u", "-g", "--user", "--group"], &["-n", "-E", "-H", "-b", "-k"], 0),
-    Wrapper("doas", &["-u"], &["-n"], 0),
-    Wrapper(
+/// Programs that run their arguments: options with and without a value, and the number of words before the command.
+const WRAPPERS: &[(&str, &str, &str, usize)] = &[
+    ("timeout", "-k -s --kill-after --signal", "--preserve-status --foreground -v", 1),
+    ("gtimeout", "-k -s --kill-after --signal", "--preserve-status --foreground -v", 1),
+    ("nice", "-n --adjustment", "", 0),
+    ("nohup", "", "", 0),
+    ("setsid", "", "-f -w --fork --wait", 0),
+    ("stdbuf", "-i -o -e --input --output --error", "", 0),
+    ("ionice", "-c -n --class --classdata", "-t", 0),
+    ("time", "", "-p", 0),
+    ("command", "", "-p", 0),
+    ("builtin", "", "", 0),
+    ("exec", "-a", "-c -l", 0),
+    ("noglob", "", "", 0),
+    ("nocorrect", "", "", 0),
+    ("busybox", "", "", 0),
+    ("toybox", "", "", 0),
+    ("flock", "-w -E", "-n -s -x -e -u -o", 1),
+    ("env", "-u --unset", "-i - -0 --ignore-environment", 0),
+    ("sudo", "-u -g --user --group", "-n -E -H -b -k", 0),
+    ("doas", "-u", "-n", 0),
+    (
         "xargs",
-        &[
-            "-n",
-            "-P",
-            "-L",
-            "-d",
-            "-s",
-            "-E",
-            "-I",
-            "--max-args",
-            "--max-procs",
-            "--delimiter",
-            "--max-lines",
-        ],
-        &["-0", "-r", "-t", "-x", "--null", "--no-run-if-empty", "--verbose"],
+        "-n -P -L -d -s -E -I --max-args --max-procs --delimiter --max-lines",
+        "-0 -r -t -x --null --no-run-if-empty --verbose",
         0,
     ),
 ];
 
 /// Programs that change what later commands do, or that run text that is not parsed here, or with the rights of another
 /// user: only a rule without `*` allows them.
-const ONLY_EXACT: &[&str] = &[
-    "sudo",
-    "doas",
-    "su",
-    "pkexec",
-    "runuser",
-    "chroot",
-    "unshare",
-    "nsenter",
-    "systemd-run",
-    "source",
-    ".",
-    "trap",
-    "alias",
-    "unalias",
-    "set",
-    "shopt",
-    "enable",
-    "hash",
-    "let",
-    "read",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "export",
-    "declare",
-    "typeset",
-    "local",
-    "readonly",
-    "unset",
-    "bind",
-    "complete",
-    "compgen",
-    "jobs",
-    "fc",
-    "coproc",
-    "eval",
-    "setopt",
-    "unsetopt",
-    "zmodload",
-    "autoload",
-    "functions",
-    "watch",
-    "parallel",
-    "script",
-    "at",
-    "batch",
-    "crontab",
-    "ssh",
-    "mosh",
-    "rsh",
-    "tmux",
-    "screen",
-    "strace",
-    "ltrace",
-    "valgrind",
-    "entr",
-    "expect",
-    "ld.so",
-    "dd",
-    "select",
-    "function",
-    "repeat",
-    "foreach",
-    "then",
-    "do",
-    "else",
-    "if",
-    "while",
-    "until",
-    "for",
-    "case",
-    "emulate",
-    "test",
-    "[",
-    "vared",
-    "print",
-    "bindkey",
-    "zle",
-    "sched",
-    "rlwrap",
-    "socat",
-    "nc",
-    "ncat",
-    "telnet",
-    "ed",
-    "ex",
-    "vi",
-    "vim",
-    "nvim",
-    "view",
-    "emacs",
-    "nano",
-    "gdb",
-    "lldb",
-    "sqlite3",
-    "psql",
-    "mysql",
-    "osascript",
-    "launchctl",
-    "systemctl",
-];
+const ONLY_EXACT: &str = "sudo doas su pkexec runuser chroot unshare nsenter systemd-run source . trap \
+    alias unalias set shopt enable hash let read mapfile readarray getopts export declare typeset local \
+    readonly unset bind complete compgen jobs fc coproc eval setopt unsetopt zmodload autoload functions \
+    watch parallel script at batch crontab ssh mosh rsh tmux screen strace ltrace valgrind entr expect \
+    ld.so dd select function repeat foreach then do else if while until for case emulate test [ vared \
+    print bindkey zle sched rlwrap socat nc ncat telnet ed ex vi vim nvim view emacs nano gdb lldb sqlite3 \
+    psql mysql osascript launchctl systemctl";
 
 /// Programs that run code in their arguments: `*` stands only for what follows a file, script or task in the rule.
-const INTERPRETERS: &[&str] = &[
-    "sed",
-    "gsed",
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-    "perl",
-    "python",
-    "python2",
-    "python3",
-    "ruby",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "tclsh",
-    "Rscript",
-    "R",
-    "julia",
-    "ghci",
-    "elixir",
-    "erl",
-    "scala",
-    "groovy",
-    "jshell",
-    "java",
-    "swift",
-    "dart",
-    "pwsh",
-    "powershell",
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ksh",
-    "mksh",
-    "ash",
-    "fish",
-    "csh",
-    "tcsh",
-    "nu",
-    "npx",
-    "bunx",
-    "pnpx",
-    "uvx",
-    "pipx",
-    "npm",
-    "pnpm",
-    "yarn",
-    "docker",
-    "podman",
-    "kubectl",
-    "mise",
-    "devbox",
-    "nix",
-    "nix-shell",
-    "poetry",
-    "uv",
-    "rye",
-    "hatch",
-    "tox",
-    "nox",
-    "make",
-    "gmake",
-    "just",
-    "task",
-    "ninja",
-    "cmake",
-    "gradle",
-    "gradlew",
-    "mvn",
-    "ant",
-    "rake",
-    "bundle",
-    "gem",
-    "pip",
-    "pip3",
-    "brew",
-    "gh",
-    "direnv",
-    "asdf",
-    "cargo",
-    "go",
-    "git",
-    "helm",
-    "terraform",
-    "ansible",
-    "vagrant",
-    "dotnet",
-    "composer",
-    "mix",
-    "lein",
-    "sbt",
-    "stack",
-];
+const INTERPRETERS: &str = "sed gsed awk gawk mawk nawk perl python python2 python3 ruby node nodejs deno \
+    bun php lua luajit tclsh Rscript R julia ghci elixir erl scala groovy jshell java swift dart pwsh \
+    powershell sh bash dash zsh ksh mksh ash fish csh tcsh nu npx bunx pnpx uvx pipx npm pnpm yarn docker \
+    podman kubectl mise devbox nix nix-shell poetry uv rye hatch tox nox make gmake just task ninja cmake \
+    gradle gradlew mvn ant rake bundle gem pip pip3 brew gh direnv asdf cargo go git helm terraform \
+    ansible vagrant dotnet composer mix lein sbt stack";
 
 /// Options, and other words, that `*` does not stand for: program, letters of short options, long options, words.
-struct Options(&'static str, &'static str, &'static [&'static str], &'static [&'static str]);
-
-const OPTIONS: &[Options] = &[
-    Options(
+const OPTIONS: &[(&str, &str, &str, &str)] = &[
+    (
         "git",
         "cCxOo",
-        &[
-            "exec-path",
-            "git-dir",
-            "work-tree",
-            "config-env",
-            "exec",
-            "upload-pack",
-            "receive-pack",
-            "output",
-            "textconv",
-            "open-files-in-pager",
-            "ext-diff",
-            "template",
-            "extcmd",
-            "separate-git-dir",
-            "config",
-            "no-index",
-            "contents",
-            "super-prefix",
-            "namespace",
-            "output-directory",
-            "format-patch",
-            "paginate",
-            "edit-description",
-            "file",
-        ],
-        &[],
-    ),
-    Options(
-        "find",
+        "exec-path git-dir work-tree config-env exec upload-pack receive-pack output textconv \
+         open-files-in-pager ext-diff template extcmd separate-git-dir config no-index contents \
+         super-prefix namespace output-directory format-patch paginate edit-description file",
         "",
-        &[],
-        &["-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-ok", "-okdir", "-files0-from"],
     ),
-    Options("fd", "xX", &["exec", "exec-batch"], &[]),
-    Options("fdfind", "xX", &["exec", "exec-batch"], &[]),
-    Options("rg", "z", &["pre", "hostname-bin", "search-zip"], &[]),
-    Options("bat", "", &["pager", "config-file"], &["cache"]),
-    Options("sort", "oTS", &["output", "compress-program", "temporary-directory", "files0-from"], &[]),
-    Options("tree", "o", &["output"], &[]),
-    Options("less", "oOkP", &["lesskey-file", "lesskey-src", "lesskey-content", "log-file"], &["+"]),
-    Options("man", "PHC", &["pager", "html", "config-file"], &[]),
-    Options(
+    ("find", "", "", "-delete -fprint -fprint0 -fprintf -fls -ok -okdir -files0-from"),
+    ("fd", "xX", "exec exec-batch", ""),
+    ("fdfind", "xX", "exec exec-batch", ""),
+    ("rg", "z", "pre hostname-bin search-zip", ""),
+    ("bat", "", "pager config-file", "cache"),
+    ("sort", "oTS", "output compress-program temporary-directory files0-from", ""),
+    ("tree", "o", "output", ""),
+    ("less", "oOkP", "lesskey-file lesskey-src lesskey-content log-file", "+"),
+    ("man", "PHC", "pager html config-file", ""),
+    (
         "tar",
         "IFTCPi",
-        &[
-            "to-command",
-            "use-compress-program",
-            "checkpoint-action",
-            "info-script",
-            "new-volume-script",
-            "rsh-command",
-            "rmt-command",
-            "absolute-names",
-            "directory",
-            "files-from",
-        ],
-        &[],
+        "to-command use-compress-program checkpoint-action info-script new-volume-script rsh-command \
+         rmt-command absolute-names directory files-from",
+        "",
     ),
-    Options("zip", "TO", &["unzip-command", "test", "output-file"], &[]),
-    Options(
-        "rsync",
-        "eMT",
-        &["rsh", "rsync-path", "remote-option", "daemon", "write-batch", "temp-dir"],
-        &[],
-    ),
-    Options("scp", "SoFD", &[], &[]),
-    Options("sftp", "SoFDb", &[], &[]),
-    Options(
+    ("zip", "TO", "unzip-command test output-file", ""),
+    ("rsync", "eMT", "rsh rsync-path remote-option daemon write-batch temp-dir", ""),
+    ("scp", "SoFD", "", ""),
+    ("sftp", "SoFDb", "", ""),
+    (
         "curl",
         "oOKTJDcEF",
-        &[
-            "output",
-            "output-dir",
-            "remote-name",
-            "remote-name-all",
-            "config",
-            "upload-file",
-            "dump-header",
-            "cookie-jar",
-            "trace",
-            "trace-ascii",
-            "stderr",
-            "engine",
-            "etag-save",
-            "libcurl",
-            "remote-header-name",
-            "hsts",
-            "alt-svc",
-        ],
-        &[],
+        "output output-dir remote-name remote-name-all config upload-file dump-header cookie-jar trace \
+         trace-ascii stderr engine etag-save libcurl remote-header-name hsts alt-svc",
+        "",
     ),
-    Options(
+    (
         "wget",
         "OPoaei",
-        &[
-            "output-document",
-            "directory-prefix",
-            "execute",
-            "use-askpass",
-            "config",
-            "post-file",
-            "body-file",
-            "output-file",
-        ],
-        &[],
+        "output-document directory-prefix execute use-askpass config post-file body-file output-file",
+        "",
     ),
-    Options("sed", "eifEs", &["expression", "file", "in-place", "separate"], &[]),
-    Options("gsed", "eifEs", &["expression", "file", "in-place", "separate"], &[]),
-    Options(
-        "awk",
-        "fivleEdop",
-        &["file", "include", "load", "source", "exec", "dump-variables", "pretty-print"],
-        &[],
-    ),
-    Options(
-        "gawk",
-        "fivleEdop",
-        &["file", "include", "load", "source", "exec", "dump-variables", "pretty-print"],
-        &[],
-    ),
-    Options(
-        "cargo",
-        "CZ",
-        &["config", "manifest-path", "target-dir", "out-dir", "artifact-dir", "root"],
-        &["+"],
-    ),
-    Options(
-        "go",
-        "Co",
-        &[],
-        &["-exec", "-toolexec", "-vettool", "-overlay", "-modfile", "-o", "-w", "-ldflags", "-gcflags"],
-    ),
-    Options("make", "fCEIo", &["eval", "file", "makefile", "directory", "include-dir"], &["="]),
-    Options("gmake", "fCEIo", &["eval", "file", "makefile", "directory", "include-dir"], &["="]),
-    Options("npm", "C", &["prefix", "script-shell", "node-options", "globalconfig", "userconfig"], &[]),
-    Options("pytest", "pco", &["rootdir", "confcutdir", "override-ini", "basetemp", "config-file"], &[]),
-    Options("gcc", "Bo", &["specs", "plugin"], &["-wrapper", "-specs", "-fplugin", "@"]),
-    Options("cc", "Bo", &["specs", "plugin"], &["-wrapper", "-specs", "-fplugin", "@"]),
-    Options("clang", "Bo", &["specs", "plugin"], &["-Xclang", "-fplugin", "-load", "@"]),
-    Options("rustc", "CLZo", &["codegen", "sysroot", "out-dir"], &["@"]),
-    Options("split", "", &["filter"], &[]),
-    Options("printf", "v", &[], &[]),
-    Options("date", "s", &["set"], &[]),
-    Options("hostname", "F", &["file"], &[]),
-    Options("diff", "", &["output", "to-file"], &[]),
-    Options("jq", "fL", &["from-file"], &[]),
-    Options("yq", "i", &["inplace", "in-place"], &[]),
-    Options("prettier", "", &["plugin", "config", "write"], &[]),
-    Options("eslint", "c", &["config", "rulesdir", "resolve-plugins-relative-to", "output-file", "fix"], &[]),
-    Options("black", "", &["config"], &[]),
-    Options("cmake", "PE", &["build"], &["-P", "-E"]),
+    ("sed", "eifEs", "expression file in-place separate", ""),
+    ("gsed", "eifEs", "expression file in-place separate", ""),
+    ("awk", "fivleEdop", "file include load source exec dump-variables pretty-print", ""),
+    ("gawk", "fivleEdop", "file include load source exec dump-variables pretty-print", ""),
+    ("cargo", "CZ", "config manifest-path target-dir out-dir artifact-dir root", "+"),
+    ("go", "Co", "", "-exec -toolexec -vettool -overlay -modfile -o -w -ldflags -gcflags"),
+    ("make", "fCEIo", "eval file makefile directory include-dir", "="),
+    ("gmake", "fCEIo", "eval file makefile directory include-dir", "="),
+    ("npm", "C", "prefix script-shell node-options globalconfig userconfig", ""),
+    ("pytest", "pco", "rootdir confcutdir override-ini basetemp config-file", ""),
+    ("gcc", "Bo", "specs plugin", "-wrapper -specs -fplugin @"),
+    ("cc", "Bo", "specs plugin", "-wrapper -specs -fplugin @"),
+    ("clang", "Bo", "specs plugin", "-Xclang -fplugin -load @"),
+    ("rustc", "CLZo", "codegen sysroot out-dir", "@"),
+    ("split", "", "filter", ""),
+    ("printf", "v", "", ""),
+    ("date", "s", "set", ""),
+    ("hostname", "F", "file", ""),
+    ("diff", "", "output to-file", ""),
+    ("jq", "fL", "from-file", ""),
+    ("yq", "i", "inplace in-place", ""),
+    ("prettier", "", "plugin config write", ""),
+    ("eslint", "c", "config rulesdir resolve-plugins-relative-to output-file fix", ""),
+    ("black", "", "config", ""),
+    ("cmake", "PE", "build", "-P -E"),
 ];
 
 /// The name of a program, without its folder.
@@ -433,17 +130,17 @@ pub(super) fn base_name(program: &str) -> &str {
 
 /// Whether only a rule without `*` allows a program.
 pub(super) fn needs_exact_rule(program: &str) -> bool {
-    ONLY_EXACT.contains(&program)
+    ONLY_EXACT.split(' ').any(|name| name == program)
 }
 
 /// Whether a `*` for the first operand of a program would stand for code.
 pub(super) fn runs_arguments(program: &str) -> bool {
-    INTERPRETERS.contains(&program)
+    INTERPRETERS.split(' ').any(|name| name == program)
 }
 
 /// Whether `*` must not stand for this argument of a program.
 pub(super) fn is_risky(program: &str, word: &Word) -> bool {
-    let Some(Options(_, letters, longs, words)) = OPTIONS.iter().find(|options| options.0 == program) else {
+    let Some((_, letters, longs, words)) = OPTIONS.iter().find(|options| options.0 == program) else {
         return false;
     };
     let text = word.text.as_str();
@@ -452,7 +149,7 @@ pub(super) fn is_risky(program: &str, word: &Word) -> bool {
         let is_path = !text.is_empty() && !text.starts_with('-') && text.contains('/');
         return !is_path || word.can_split && text.contains('$');
     }
-    let is_listed = words.iter().any(|listed| match *listed {
+    let is_listed = words.split_whitespace().any(|listed| match listed {
         "=" => text.contains('='),
         "+" | "@" => text.starts_with(listed),
         listed => text == listed || text.strip_prefix(listed).is_some_and(|rest| rest.starts_with('=')),
@@ -463,7 +160,7 @@ pub(super) fn is_risky(program: &str, word: &Word) -> bool {
     if let Some(long) = text.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or_default();
         // Unambiguous starts of names are options too.
-        return !name.is_empty() && longs.iter().any(|known| known.starts_with(name));
+        return !name.is_empty() && longs.split(' ').any(|known| known.starts_with(name));
     }
     let short = text.strip_prefix('-');
     // The first argument of tar needs no dash.
@@ -563,7 +260,7 @@ fn add_command(
         }
         return Ok(());
     }
-    let Some(Wrapper(_, valued, flags, operands)) = WRAPPERS.iter().find(|wrapper| wrapper.0 == name) else {
+    let Some((_, valued, flags, operands)) = WRAPPERS.iter().find(|wrapper| wrapper.0 == name) else {
         push(&command, true);
         return Ok(());
     };
@@ -580,17 +277,18 @@ fn add_command(
             takes_options = false;
         } else if is_option {
             let text = text.ok_or_else(not_understood)?;
-            let attached = |option: &&&str| {
-                text.strip_prefix(**option)
+            let attached = |option: &&str| {
+                text.strip_prefix(*option)
                     .is_some_and(|rest| rest.starts_with('=') || !option.starts_with("--"))
             };
-            if valued.contains(&text) {
+            if valued.split(' ').any(|option| option == text) {
                 let value = rest.next().and_then(Word::as_known).ok_or_else(not_understood)?;
                 replaced = (name == "xargs" && text == "-I").then(|| value.to_owned()).or(replaced);
-            } else if let Some(option) = valued.iter().find(attached) {
-                let value = text.strip_prefix(*option).unwrap_or_default();
-                replaced = (name == "xargs" && *option == "-I").then(|| value.to_owned()).or(replaced);
-            } else if !flags.contains(&text) {
+            } else if let Some(option) = valued.split(' ').filter(|option| !option.is_empty()).find(attached)
+            {
+                let value = text.strip_prefix(option).unwrap_or_default();
+                replaced = (name == "xargs" && option == "-I").then(|| value.to_owned()).or(replaced);
+            } else if !flags.split(' ').any(|flag| flag == text) {
                 return Err(not_understood());
             }
         } else if left > 0 {
