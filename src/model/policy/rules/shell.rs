@@ -395,6 +395,8 @@ fn read_word(source: &str, start: usize, end: usize, holes: &[(usize, usize)]) -
             (Some('\''), '\\') if is_ansi => {
                 chars.next();
             }
+            // The fish shell reads it as a quote in the text.
+            (Some('\''), '\\') if chars.peek().is_some_and(|(_, next)| *next == '\'') => return None,
             (Some('\''), _) => push(&mut word, c),
             (_, '$' | '`') => {
                 let next = chars.peek().map(|(_, next)| *next);

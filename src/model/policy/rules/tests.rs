@@ -157,7 +157,7 @@ mod properties {
             // Where the grammar finds a command of its own, it is denied; otherwise the line is not allowed, or it is text.
             let line = format!("{}\nrm x\n{}", before.concat(), after.concat());
             let only_rm = judge(&rules(&["allow run \"ls *\"", "allow run \"echo *\""]), &line);
-            let is_text = line.contains(['\'', '"', '#']) || line.contains("<<");
+            let is_text = line.contains(['\'', '"', '#']) || line.contains("<<") || line.contains("\\\n");
             prop_assert!(only_rm.action != RuleAction::Allow || is_text, "{}", line);
         }
     }
