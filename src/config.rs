@@ -12,7 +12,6 @@ pub mod nearest;
 pub mod paths;
 pub mod project;
 mod read;
-mod rules;
 pub mod save;
 pub mod settings;
 pub mod show;
@@ -325,7 +324,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
 
     config.invalid = settings::read(&mut reader, table, &mut config);
     if let Some(value) = table.get("policy").and_then(|policy| policy.get_ref().as_table()?.get("rules")) {
-        config.rules = rules::read(&mut reader, value, rules::Author::User);
+        config.rules = read::read_rules(&mut reader, value, read::Author::User);
     }
     if let Some(value) = table.get("additional_directories") {
         config.additional_directories = agents::read_folders(&mut reader, value, around);

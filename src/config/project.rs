@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::nearest::advice;
-use super::read::Reader;
-use super::rules::{self, Author};
+use super::read::{Author, Reader, read_rules};
 use super::{Config, Origin, Problem};
 use crate::escape::visible;
 use crate::model::Rules;
@@ -51,7 +50,7 @@ pub fn read(file: &Path, text: &str) -> (ProjectSettings, Vec<Problem>) {
             reader.problem(&key.span(), text, "a project can set policy.rules only; remove it");
         }
         if let Some(value) = policy.get("rules") {
-            settings.rules = rules::read(&mut reader, value, Author::Project);
+            settings.rules = read_rules(&mut reader, value, Author::Project);
         }
     }
     if let Some(value) = table.get("mcp_servers") {

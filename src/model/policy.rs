@@ -186,7 +186,7 @@ pub enum RefusedBy {
 }
 
 pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
-    let verdict = decide_without_rules(policy, access, facts);
+    let verdict = decide_without_rules(policy, access, *facts);
     let Some(ruling) = policy.ruling(access) else { return verdict };
     match (ruling.action, &verdict) {
         (_, Verdict::Refuse(_)) => verdict,
@@ -216,16 +216,16 @@ pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
     }
 }
 
-fn decide_without_rules(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
+fn decide_without_rules(policy: &Policy, access: &Access, facts: Facts) -> Verdict {
     let verdict = match access {
         Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots.into()),
         Access::Read { .. } => Verdict::Ask(AskReason::Outside),
-        Access::Write { .. } => decide_write(policy, *facts),
-        Access::Run(_) => decide_run(policy, *facts),
+        Access::Write { .. } => decide_write(policy, facts),
+        Access::Run(_) => decide_run(policy, facts),
         Access::SignIn { .. } if policy.is_remote => return Verdict::Refuse(RefusedBy::RemoteSignIn),
         Access::SignIn { .. } => return Verdict::Ask(AskReason::SignIn),
     };
-    let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, facts));
+    let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, &facts));
     match (verdict, held) {
         (Verdict::Ask(_), Some((grant, scope))) => Verdict::Allow(grant.allowance(*scope)),
         (verdict, _) => verdict,

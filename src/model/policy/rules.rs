@@ -399,7 +399,7 @@ impl Rule {
             "write" => Target::Write(PathPattern::parse(&pattern()?)?),
             "fetch" => Target::Fetch(pattern()?.to_ascii_lowercase()),
             "mcp" if action == RuleAction::Allow => {
-                return Err("tools of MCP servers cannot be allowed: only the agent knows which one it uses"
+                return Err("tools of MCP servers cannot be allowed: the agent names them, and parlor cannot check that"
                     .to_owned());
             }
             "mcp" => Target::Mcp(pattern()?),

@@ -57,11 +57,10 @@ impl PathPattern {
     pub(super) fn matches(&self, path: &Path, context: &RuleContext, action: RuleAction) -> bool {
         let is_strict = action == RuleAction::Allow;
         let base = match self.base {
-            Base::Root => Some(Path::new("/")),
             Base::Home => context.home.as_deref(),
             Base::Session => Some(context.folder.as_path()),
             Base::Anywhere if is_strict => Some(context.folder.as_path()),
-            Base::Anywhere => Some(Path::new("/")),
+            Base::Anywhere | Base::Root => Some(Path::new("/")),
         };
         let Some(below) = base.and_then(|base| path.strip_prefix(base).ok()) else { return false };
         let name = |part: Component<'_>| match part {

@@ -111,9 +111,7 @@ impl<'a> Walk<'a> {
 
     /// The children of a node, which must cover it but for blanks.
     fn children<'t>(&self, node: Node<'t>, takes_newline: bool) -> Result<Vec<Node<'t>>, String> {
-        let children: Vec<Node<'t>> = (0..node.child_count())
-            .filter_map(|index| node.child(u32::try_from(index).unwrap_or(u32::MAX)))
-            .collect();
+        let children: Vec<Node<'t>> = (0..node.child_count()).filter_map(|index| node.child(index)).collect();
         let mut end = node.start_byte();
         for child in &children {
             self.gap(end, child.start_byte(), takes_newline)?;
@@ -206,7 +204,7 @@ impl<'a> Walk<'a> {
             last_end = Some(child.end_byte());
             match child.kind() {
                 "variable_assignment" if command.words.is_empty() => {
-                    command.assignments.push(self.word(child)?)
+                    command.assignments.push(self.word(child)?);
                 }
                 "command_name" => match self.children(child, false)?.as_slice() {
                     [word] => command.words.push(self.word(*word)?),
@@ -322,7 +320,7 @@ impl<'a> Walk<'a> {
                     return Err("it is nested too deeply".to_owned());
                 }
                 for index in 0..node.child_count() {
-                    if let Some(child) = node.child(u32::try_from(index).unwrap_or(u32::MAX)) {
+                    if let Some(child) = node.child(index) {
                         self.holes(child, holes)?;
                     }
                 }
@@ -422,21 +420,19 @@ fn read_word(source: &str, start: usize, end: usize, holes: &[(usize, usize)]) -
                 }
                 _ => push(&mut word, c),
             },
-            (Some(_), _) => push(&mut word, c),
             (None, '\'' | '"') => quote = Some(c),
             (None, '\\') => match chars.next()? {
                 (_, '\n') => {}
                 (_, next) => push(&mut word, next),
             },
             (None, ' ' | '\t' | '\n' | ';' | '|' | '&' | '<' | '>' | '(' | ')') => return None,
-            (None, '*' | '?' | '[') => unknown(&mut word, true),
             // Not expanded: the placeholder of find and xargs.
             (None, '{') if text.get(at - start..)?.starts_with("{}") => push(&mut word, c),
-            (None, '{') => unknown(&mut word, true),
+            (None, '*' | '?' | '[' | '{') => unknown(&mut word, true),
             (None, '#') if at == start => return None,
             // The zsh shell replaces it by the path of a program.
             (None, '=') if at == start => unknown(&mut word, true),
-            (None, _) => push(&mut word, c),
+            _ => push(&mut word, c),
         }
     }
     (quote.is_none() && skip_to <= end).then_some(word)

@@ -59,8 +59,7 @@ const OPTIONS: &[(&str, &str, &str, &str)] = &[
         "git",
         "cCxOo",
         "exec-path git-dir work-tree config-env exec upload-pack receive-pack output textconv \
-         open-files-in-pager ext-diff template extcmd separate-git-dir config no-index contents \
-         super-prefix namespace output-directory format-patch paginate edit-description file",
+         open-files-in-pager ext-diff template extcmd separate-git-dir config no-index file",
         "",
     ),
     ("find", "", "", "-delete -fprint -fprint0 -fprintf -fls -ok -okdir -files0-from"),
@@ -87,7 +86,7 @@ const OPTIONS: &[(&str, &str, &str, &str)] = &[
         "curl",
         "oOKTJDcEF",
         "output output-dir remote-name remote-name-all config upload-file dump-header cookie-jar trace \
-         trace-ascii stderr engine etag-save libcurl remote-header-name hsts alt-svc",
+         trace-ascii stderr engine etag-save lib remote-header-name hsts alt-svc",
         "",
     ),
     (
@@ -160,7 +159,8 @@ pub(super) fn is_risky(program: &str, word: &Word) -> bool {
     if let Some(long) = text.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or_default();
         // Unambiguous starts of names are options too.
-        return !name.is_empty() && longs.split(' ').any(|known| known.starts_with(name));
+        return !name.is_empty()
+            && longs.split_whitespace().any(|known| known.starts_with(name) || name.starts_with(known));
     }
     let short = text.strip_prefix('-');
     // The first argument of tar needs no dash.
