@@ -9,6 +9,7 @@ mod args;
 pub mod choose;
 mod live;
 mod output;
+mod policy;
 mod project;
 pub mod prompt;
 pub mod registry;
@@ -44,6 +45,8 @@ use crate::ui::text::{one_line, sanitize};
 pub enum Next {
     /// Nothing: the subcommand is complete.
     Nothing,
+    /// Nothing but to exit with this code.
+    Exit(u8),
     /// Run this session.
     Session(Box<Session>),
     /// Run the demo agent on standard input and output, with this folder.
@@ -64,13 +67,14 @@ pub fn main() -> ExitCode {
         Err(error) => error.exit(),
     };
     let done = run(&cli, &mut Printer::stdout()).and_then(|next| match next {
-        Next::Nothing => Ok(()),
-        Next::Session(session) => start::run(*session),
-        Next::DemoAgent(dir) => crate::demo::run(dir),
-        Next::Replay(screen) => replay::show(*screen),
+        Next::Nothing => Ok(ExitCode::SUCCESS),
+        Next::Exit(code) => Ok(ExitCode::from(code)),
+        Next::Session(session) => start::run(*session).map(|()| ExitCode::SUCCESS),
+        Next::DemoAgent(dir) => crate::demo::run(dir).map(|()| ExitCode::SUCCESS),
+        Next::Replay(screen) => replay::show(*screen).map(|()| ExitCode::SUCCESS),
     });
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // Standard error may be closed together with its terminal.
             let _ = Printer::stderr().print(&format!("parlor: {error:#}\n"));
@@ -131,6 +135,11 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
             print(out, &project.map(|project| project.shown()).unwrap_or_default())?;
             print(out, &permissions(&grants::list(&paths.data_dir)))?;
             Ok(Next::Nothing)
+        }
+        Some(Command::Policy { job }) => {
+            let (found, folder) = (found(&config), choose::session_folder(cli)?);
+            project_in(&folder, &paths, &mut config, &found, &AgentSpec::default(), &mut problems);
+            Ok(Next::Exit(policy::run(job, &config, &problems, &folder, out)?))
         }
         Some(Command::Agents { job: AgentsJob::List }) => {
             let found = found(&config);

@@ -27,7 +27,7 @@ pub use self::paths::Paths;
 use self::keymap::Keymap;
 use self::read::Reader;
 use crate::model::snapshot::UndoRules;
-use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules};
+use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules, Rules};
 
 const TOP_KEYS: &[&str] = &[
     "agent",
@@ -98,6 +98,8 @@ pub struct Config {
     pub policy: PolicyRules,
     /// Snapshots of the folders of sessions.
     pub undo: UndoRules,
+    /// Rules about commands and files: the user's, and those of the project.
+    pub rules: Rules,
     pub keymap: Keymap,
     /// How the prompt is edited: one of [`EDITING_STYLES`].
     pub editing: String,
@@ -153,6 +155,7 @@ impl Default for Config {
             callbacks: Callbacks::default(),
             policy: PolicyRules::default(),
             undo: UndoRules { is_on: true, ..UndoRules::default() },
+            rules: Rules::default(),
             keymap: Keymap::defaults(),
             editing: "emacs".to_owned(),
             mouse: true,
@@ -309,6 +312,9 @@ pub fn reread(
         settings::keep(old, &mut config, name);
     }
     config.project.clone_from(&old.project);
+    if let Some(project) = &config.project {
+        config.rules = config.rules.narrowed_by(&project.rules);
+    }
     config.project_templates = old.project_templates;
     Ok((config, problems))
 }
@@ -322,6 +328,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     reader.unknown_keys(table, "the configuration", TOP_KEYS);
 
     config.invalid = settings::read(&mut reader, table, &mut config);
+    if let Some(value) = table.get("policy").and_then(|policy| policy.get_ref().as_table()?.get("rules")) {
+        config.rules = read::read_rules(&mut reader, value, read::Author::User);
+    }
     if let Some(value) = table.get("additional_directories") {
         config.additional_directories =
             agents::read_folders(&mut reader, "additional_directories", value, around);

@@ -196,6 +196,11 @@ fn the_protocol_is_used_in_acp_only() {
 }
 
 #[test]
+fn command_lines_are_parsed_in_one_place() {
+    assert_only_in(&["tree_sitter"], &["model/policy/rules/shell"]);
+}
+
+#[test]
 fn toml_is_used_in_config_and_themes_only() {
     assert_only_in(&["toml::", "toml_edit::"], &["config", "ui/theme"]);
 }

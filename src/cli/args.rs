@@ -10,12 +10,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use replay::ReplayArgs;
 
 use super::prompt::{FirstSettings, FirstTurn};
-use super::{registry, resume, sessions};
+use super::{policy, registry, resume, sessions};
 use crate::config::{Config, Origin};
 
 const USAGE: &str = "\
 parlor [OPTIONS] [FOLDER] [PROMPT] [-- PROGRAM [ARGUMENT]...]
-       parlor [OPTIONS] demo|sessions|config|agents|replay";
+       parlor [OPTIONS] demo|sessions|config|agents|policy|replay";
 
 const HELP_AFTER: &str = "\
 Examples:
@@ -204,6 +204,12 @@ pub enum Command {
         /// Subcommand.
         #[command(subcommand)]
         job: AgentsJob,
+    },
+    /// List the rules about commands and files, and explain what they decide
+    Policy {
+        /// Subcommand.
+        #[command(subcommand)]
+        job: policy::PolicyJob,
     },
     /// Replay a protocol log written by --log-file, without starting an agent
     Replay(ReplayArgs),

@@ -82,6 +82,7 @@ pub fn setup_of(facts: &Facts, found: &Found, config: &Config, themes: &ThemeSet
         callbacks: config.callbacks,
         policy: config.policy,
         undo: config.undo.clone(),
+        rules: config.rules.clone(),
         handover_bytes: config.handover_bytes,
         ..Setup::default()
     }

@@ -91,7 +91,8 @@ impl Project {
         let started =
             agent.as_ref().map(|spec| format!("agent = {:?}: starts {}", spec.name, spec.command_line()));
         let templates = self.settings.templates.map(|is_on| format!("templates = {is_on}"));
-        let lines = [theme, started, templates].into_iter().flatten();
+        let rules = self.settings.rules.iter().map(|rule| format!("policy rule: {rule}"));
+        let lines = [theme, started, templates].into_iter().flatten().chain(rules);
         Some(ProjectQuestion {
             file: self.file.clone(),
             lines: lines.map(|line| visible(&line).into_owned()).collect(),

@@ -338,7 +338,11 @@ fn settings_of_a_project_apply_only_if_they_were_allowed() {
     let session = fixture.session(&[folder]);
     let question = session.project.unwrap();
     assert_eq!((session.config.theme.as_str(), session.agent), ("dark", None));
-    assert!(session.problems[0].text.contains("`policy` is not allowed"), "{:?}", session.problems);
+    assert!(
+        session.problems[0].text.contains("`policy.ask_commands` is not allowed"),
+        "{:?}",
+        session.problems
+    );
     assert_eq!(question.agent.map(|agent| agent.name).as_deref(), Some("demo"));
     assert_eq!(fixture.session(&[folder, "--continue"]).project.unwrap().agent, None, "that of the session");
     crate::host::trust::keep(&question.answer_file, true, &question.file).unwrap();

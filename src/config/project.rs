@@ -1,21 +1,22 @@
 //! Parses the configuration of a project, `.parlor/config.toml`.
 //!
 //! The file is part of the project, so it may come from anyone: it selects a theme and an agent by name, names MCP
-//! servers, and switches templates off. Other keys are refused, because they run programs or allow more to agents.
+//! servers, switches templates off, and adds rules that deny or ask. Other keys are refused, because they run programs or allow more to agents.
 //! Nothing of it is used without the user's consent.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::nearest::advice;
-use super::read::Reader;
+use super::read::{Author, Reader, read_rules};
 use super::{Config, Origin, Problem};
 use crate::escape::visible;
+use crate::model::Rules;
 
 /// The file's name, in the session's folder.
 pub const NAME: &str = ".parlor/config.toml";
 
-const KEYS: &[&str] = &["agent", "mcp_servers", "templates", "theme"];
+const KEYS: &[&str] = &["agent", "mcp_servers", "policy", "templates", "theme"];
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ProjectSettings {
@@ -23,6 +24,8 @@ pub struct ProjectSettings {
     pub agent: Option<String>,
     pub templates: Option<bool>,
     pub servers: Vec<(String, toml::Value)>,
+    /// Rules that deny or ask.
+    pub rules: Rules,
     pub lines: BTreeMap<String, usize>,
 }
 
@@ -40,6 +43,16 @@ pub fn read(file: &Path, text: &str) -> (ProjectSettings, Vec<Problem>) {
     let mut settings =
         ProjectSettings { theme: string("theme"), agent: string("agent"), ..ProjectSettings::default() };
     settings.templates = table.get("templates").and_then(|value| reader.boolean("templates", value));
+    if let Some(policy) = table.get("policy").and_then(|value| reader.table("policy", value)) {
+        for key in policy.keys().filter(|key| key.get_ref() != "rules") {
+            let name = visible(key.get_ref()).into_owned();
+            let text = format!("`policy.{name}` is not allowed in a project's configuration");
+            reader.problem(&key.span(), text, "a project can set policy.rules only; remove it");
+        }
+        if let Some(value) = policy.get("rules") {
+            settings.rules = read_rules(&mut reader, value, Author::Project);
+        }
+    }
     if let Some(value) = table.get("mcp_servers") {
         // The parsed table borrows the text; the simple form of the values does not.
         let parsed = toml::from_str::<toml::Table>(text).ok();
@@ -71,7 +84,7 @@ impl ProjectSettings {
 
     /// Whether there is something to ask about, apart from MCP servers, which are asked about separately.
     pub fn is_empty(&self) -> bool {
-        self.theme.is_none() && self.agent.is_none() && self.templates.is_none()
+        self.theme.is_none() && self.agent.is_none() && self.templates.is_none() && self.rules.is_empty()
     }
 
     /// Applies the settings, except for those of the command line.
@@ -94,6 +107,7 @@ impl ProjectSettings {
         }
         config.default_agent = agent.cloned().or(config.default_agent.take());
         config.project_templates = templates.unwrap_or(config.project_templates);
+        config.rules = config.rules.narrowed_by(&self.rules);
         config.project = Some(self.clone());
     }
 }
@@ -133,7 +147,7 @@ mod tests {
             ("editor = \"sh -c evil\"", "editor"),
             ("agents.x.command = \"evil\"", "agents"),
             ("additional_directories = [\"/\"]", "additional_directories"),
-            ("[policy]\nask_commands = false", "policy"),
+            ("[policy]\nask_commands = false", "policy.ask_commands"),
             ("[callbacks]\nterminal = true", "callbacks"),
             ("[keys.main]\n\"ctrl+a\" = \"submit\"", "keys"),
             ("[ui]\nplain = true", "ui"),

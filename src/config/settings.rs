@@ -36,6 +36,9 @@ pub struct Setting {
 /// The tables of the file, in the order of `parlor config`; the first is the top of the file.
 pub const SECTIONS: [&str; 8] = ["", "callbacks", "policy", "ui", "fold", "handover", "sessions", "undo"];
 
+/// The name of the list of rules, which is not a setting of the table.
+pub const RULES: &str = "policy.rules";
+
 const APPEARANCE: &str = "Appearance";
 const INPUT: &str = "Keys and mouse";
 const TOOL_CALLS: &str = "Tool calls";
@@ -287,7 +290,8 @@ pub(super) fn read(reader: &mut Reader<'_>, table: &DeTable<'_>, config: &mut Co
         };
         let Some(values) = values else { continue };
         if !section.is_empty() {
-            let keys: Vec<&str> = in_section(section).map(|setting| setting.place().1).collect();
+            let more = (section == "policy").then_some("rules");
+            let keys: Vec<&str> = in_section(section).map(|setting| setting.place().1).chain(more).collect();
             reader.unknown_keys(values, &format!("[{section}]"), &keys);
         }
         for setting in in_section(section).filter(|setting| setting.is_plain) {
@@ -343,7 +347,8 @@ fn read_word(
 /// The names of settings whose values differ.
 pub fn changed(old: &Config, new: &Config) -> Vec<&'static str> {
     let differs = |setting: &&Setting| (setting.get)(old) != (setting.get)(new);
-    SETTINGS.iter().filter(differs).map(|setting| setting.name).collect()
+    let rules = (old.rules != new.rules).then_some(RULES);
+    SETTINGS.iter().filter(differs).map(|setting| setting.name).chain(rules).collect()
 }
 
 /// Sets the values that let agents do more back to those of `old`, except for one that the user agreed to. Returns their
@@ -356,6 +361,10 @@ pub fn hold_back(old: &Config, new: &mut Config, except: Option<&str>) -> Vec<&'
             keep(old, new, setting.name);
             held.push(setting.name);
         }
+    }
+    if except != Some(RULES) && !new.rules.is_narrower_than(&old.rules) {
+        new.rules = old.rules.narrowed_by(&new.rules);
+        held.push(RULES);
     }
     held
 }

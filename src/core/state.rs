@@ -40,8 +40,8 @@ use std::time::Instant;
 use crate::model::snapshot::UndoRules;
 use crate::model::{
     AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
-    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, SessionInfo, SessionKey, SessionWorkspace,
-    SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
+    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SessionInfo, SessionKey,
+    SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
 };
 
 use super::{Session, Sessions};
@@ -211,6 +211,8 @@ pub struct Setup {
     pub callbacks: Callbacks,
     pub policy: PolicyRules,
     pub undo: UndoRules,
+    /// The user's rules, and those of the project.
+    pub rules: Rules,
     /// The user's home folder, with all links resolved.
     pub home: Option<PathBuf>,
     /// parlor's configuration and data folders, with all links resolved.

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::host::os::links;
 use crate::lock::lock;
-use crate::model::policy::{self, Access, AllowedBy, Facts, Protection, Verdict};
+use crate::model::policy::{self, Access, AllowedBy, AskReason, Facts, Protection, RefusedBy, Verdict};
 use crate::model::{
     AskedFile, ConnId, FileJob, FileOp, RequestId, ServedFile, ServiceEvent, SessionKey, WriteChange,
 };
@@ -119,7 +119,12 @@ impl Files {
             let (access, facts) = describe(job, &rooted);
             let allowed = match (policy::decide(&job.policy, &access, &facts), &allowed) {
                 (Verdict::Allow(allowed), _) => allowed,
-                (_, Some((shown, allowed))) if *shown == *rooted.real() => (*allowed).clone(),
+                (Verdict::Ask(_), Some((shown, allowed))) if *shown == *rooted.real() => (*allowed).clone(),
+                // The transcript names the rule.
+                (Verdict::Refuse(RefusedBy::Rule), _) => {
+                    let asked = Box::new(AskedFile { access, facts, why: AskReason::Rule, change: None });
+                    return ServiceEvent::FileAsks { job: job.clone(), asked };
+                }
                 (Verdict::Ask(why), _) => {
                     self.note_shown(job.request_id, rooted.real());
                     let change = Self::preview(job, &rooted);

@@ -12,7 +12,7 @@ use super::{
 pub struct AccessRecord {
     pub access: Access,
     pub outcome: AccessOutcome,
-    /// The rule that allowed it, in the user's words.
+    /// The rule that allowed or denied it, in the user's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The question to the user, if there was one.
@@ -158,6 +158,9 @@ impl AccessRecord {
             },
             (AccessOutcome::Refused(RefusedBy::Cancelled), _, Some(question)) => {
                 format!("not answered: {}", question.by.reason())
+            }
+            (AccessOutcome::Refused(RefusedBy::Rule), Some(rule), _) => {
+                format!("denied by the rule `{rule}` of the configuration")
             }
             (AccessOutcome::Allowed(by), ..) => by.description().to_owned(),
             (AccessOutcome::Refused(by), ..) => by.description().to_owned(),

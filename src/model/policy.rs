@@ -10,6 +10,7 @@
 
 mod command;
 mod protected;
+mod rules;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,11 @@ use serde::{Deserialize, Serialize};
 use super::Allowance;
 
 pub use command::{
-    COMMAND_MAX_BYTES, CommandAccess, approved_lines, command_in_title, is_plain_environment, shell_line,
+    COMMAND_MAX_BYTES, CommandAccess, approved_lines, command_in_title, is_plain_environment,
+    is_shown_in_full, shell_line,
 };
 pub use protected::{Protection, is_repository, protection_of};
+pub use rules::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
 
 /// An action that an agent requests from parlor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,12 @@ pub struct Policy {
     /// Folders of parlor's configuration and data.
     pub own_folders: Vec<PathBuf>,
     pub grants: Vec<(Grant, GrantScope)>,
+    /// Rules of the user, and those of the project.
+    pub user_rules: Rules,
+    /// What the rules are compared with.
+    pub context: RuleContext,
+    /// The path that the agent requested, before links are resolved.
+    pub requested: Option<PathBuf>,
 }
 
 /// The section `[policy]` of the configuration.
@@ -135,6 +144,8 @@ pub enum AllowedBy {
     /// The user approved a tool call that shows it.
     ApprovedCall,
     Configuration,
+    /// A rule of the configuration.
+    Rule,
     Grant(GrantScope),
     /// The user allowed this one request.
     You,
@@ -155,6 +166,10 @@ pub enum AskReason {
     /// The command runs outside the session's folders.
     CommandOutside,
     SignIn,
+    /// A rule of the configuration asks.
+    Rule,
+    /// It is not certain whether a rule of the configuration denies it or asks.
+    Unclear,
 }
 
 /// Why a request was refused.
@@ -166,21 +181,75 @@ pub enum RefusedBy {
     Cancelled,
     /// Sign-ins of remote agents never start a local program.
     RemoteSignIn,
+    /// A rule of the configuration denies it.
+    Rule,
 }
 
 pub fn decide(policy: &Policy, access: &Access, facts: &Facts) -> Verdict {
+    let verdict = decide_without_rules(policy, access, *facts);
+    let Some(ruling) = policy.ruling(access) else { return verdict };
+    match (ruling.action, &verdict) {
+        (_, Verdict::Refuse(_)) => verdict,
+        (RuleAction::Deny, _) => Verdict::Refuse(RefusedBy::Rule),
+        // The user was asked already, or is asked with a warning.
+        (RuleAction::Ask, _) if facts.is_covered => verdict,
+        (RuleAction::Ask, Verdict::Ask(AskReason::Protected(_))) => verdict,
+        (RuleAction::Ask, _) if ruling.rule.is_some() => Verdict::Ask(AskReason::Rule),
+        (RuleAction::Ask, Verdict::Allow(allowed)) if ruling.is_doubtful => {
+            let is_exact = |(grant, _): &(Grant, GrantScope)| {
+                matches!(grant, Grant::Run(_)) && grant.covers(access, facts)
+            };
+            let is_approved = allowed.by != AllowedBy::Configuration && policy.grants.iter().any(is_exact);
+            if is_approved { verdict } else { Verdict::Ask(AskReason::Unclear) }
+        }
+        (RuleAction::Allow, Verdict::Ask(AskReason::Outside | AskReason::Write | AskReason::Command)) => {
+            let has_plain_environment = match access {
+                Access::Run(command) => is_plain_environment(&command.env),
+                _ => true,
+            };
+            if !has_plain_environment {
+                return verdict;
+            }
+            Verdict::Allow(Allowance { rule: ruling.rule, ..AllowedBy::Rule.into() })
+        }
+        (RuleAction::Allow | RuleAction::Ask, _) => verdict,
+    }
+}
+
+fn decide_without_rules(policy: &Policy, access: &Access, facts: Facts) -> Verdict {
     let verdict = match access {
         Access::Read { .. } if facts.is_inside => return Verdict::Allow(AllowedBy::InsideRoots.into()),
         Access::Read { .. } => Verdict::Ask(AskReason::Outside),
-        Access::Write { .. } => decide_write(policy, *facts),
-        Access::Run(_) => decide_run(policy, *facts),
+        Access::Write { .. } => decide_write(policy, facts),
+        Access::Run(_) => decide_run(policy, facts),
         Access::SignIn { .. } if policy.is_remote => return Verdict::Refuse(RefusedBy::RemoteSignIn),
         Access::SignIn { .. } => return Verdict::Ask(AskReason::SignIn),
     };
-    let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, facts));
+    let held = policy.grants.iter().find(|(grant, _)| grant.covers(access, &facts));
     match (verdict, held) {
         (Verdict::Ask(_), Some((grant, scope))) => Verdict::Allow(grant.allowance(*scope)),
         (verdict, _) => verdict,
+    }
+}
+
+impl Policy {
+    /// What the rules say about a request: the strictest of its path and the path that the agent requested.
+    pub fn ruling(&self, access: &Access) -> Option<Ruling> {
+        let judge = |subject| self.user_rules.judge(subject, &self.context);
+        let (ruling, requested) = match access {
+            Access::SignIn { .. } => return None,
+            Access::Run(command) => {
+                return judge(Subject::Run { line: &command.line, cwd: &command.cwd });
+            }
+            Access::Read { path } => {
+                (judge(Subject::Read(path)), self.requested.as_deref().map(Subject::Read))
+            }
+            Access::Write { path } => {
+                (judge(Subject::Write(path)), self.requested.as_deref().map(Subject::Write))
+            }
+        };
+        let requested = requested.and_then(judge).filter(|ruling| ruling.action != RuleAction::Allow);
+        ruling.into_iter().chain(requested).max_by_key(|ruling| ruling.action)
     }
 }
 
@@ -213,6 +282,10 @@ fn decide_run(policy: &Policy, facts: Facts) -> Verdict {
 impl Grant {
     /// The narrowest grant that covers this request in the future; `None` if it always needs confirmation.
     pub fn of(access: &Access, why: AskReason, home: Option<&Path>) -> Option<Self> {
+        if why == AskReason::Rule {
+            // A grant does not override a rule.
+            return None;
+        }
         // The home folder and `/` are too broad to be granted as a whole.
         let is_wide = |folder: &Path| folder.parent().is_none() || Some(folder) == home;
         let folder = |path: &Path| path.parent().filter(|folder| !is_wide(folder)).map(Path::to_owned);
@@ -280,6 +353,7 @@ impl AllowedBy {
             Self::InsideRoots => "allowed: in the session's folders",
             Self::ApprovedCall => "allowed: approved tool call",
             Self::Configuration => "allowed by configuration",
+            Self::Rule => "allowed by a rule",
             Self::Grant(GrantScope::Session) => "allowed by the user for this session",
             Self::Grant(GrantScope::Folder) => "allowed by the user for this agent in this folder",
             Self::You => "allowed once by the user",
@@ -290,7 +364,7 @@ impl AllowedBy {
     /// Where a rule is from: `of the configuration`.
     pub fn origin(self) -> Option<&'static str> {
         match self {
-            Self::Configuration => Some("of the configuration"),
+            Self::Configuration | Self::Rule => Some("of the configuration"),
             Self::Grant(GrantScope::Session) => Some("of this session"),
             Self::Grant(GrantScope::Folder) => Some("of this agent in this folder"),
             Self::InsideRoots | Self::ApprovedCall | Self::You | Self::Typed => None,
@@ -305,6 +379,7 @@ impl RefusedBy {
             Self::You => "refused by the user",
             Self::Cancelled => "not answered: the request was cancelled",
             Self::RemoteSignIn => "refused: remote agents cannot start local programs",
+            Self::Rule => "denied by a rule of the user",
         }
     }
 }
@@ -333,6 +408,8 @@ impl AskReason {
             Self::Command => "The command is not part of a tool call approved in this turn.",
             Self::CommandOutside => "Its working directory is outside the session's folders.",
             Self::SignIn => "The agent requires sign-in.",
+            Self::Rule => "Your configuration has a rule for this.",
+            Self::Unclear => "It is not certain whether a rule of your configuration denies this.",
         }
     }
 }

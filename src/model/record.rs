@@ -58,6 +58,9 @@ pub enum Record {
         is_allow: bool,
         #[serde(default, skip_serializing_if = "Decider::is_unknown")]
         by: Decider,
+        /// The rule that decided, if it was not the user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rule: Option<String>,
     },
     /// The positions of a tool call's changes in their files, when they were located.
     Located {

@@ -119,6 +119,8 @@ pub enum Decider {
     User,
     /// A rule that the user made by answering another question.
     Rule,
+    /// A rule of the configuration.
+    Policy,
     Agent,
     /// The agent reported that its page was completed outside of parlor.
     Elsewhere,
@@ -135,6 +137,7 @@ impl Decider {
             Self::Unknown => "the request was cancelled",
             Self::User => "cancelled by the user",
             Self::Rule => "decided by a rule",
+            Self::Policy => "denied by a rule of the configuration",
             Self::Agent => "the agent cancelled the request",
             Self::Elsewhere => "completed elsewhere",
             Self::TurnCancelled => "the turn was cancelled",

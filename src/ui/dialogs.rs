@@ -100,6 +100,7 @@ pub use notice::notify;
 pub use obstacle::obstacle;
 pub use open::on_open;
 pub use options::label as option_label;
+pub use permission::rule_note;
 pub use permission::{question as question_of, rejected};
 pub use picker::{ListView, Picker, PickerRow};
 pub use question::{

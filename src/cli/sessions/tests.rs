@@ -252,6 +252,7 @@ fn all_sorts() -> Vec<Record> {
             kind: Some(PermissionKind::AllowAlways),
             is_allow: true,
             by: Decider::User,
+            rule: None,
         },
         Record::Answered {
             question: "q?".to_owned(),

@@ -9,18 +9,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{
-    Access, AccessRecord, AgentRequest, Allowance, AllowedBy, AskedFile, Callbacks, CommandAccess, ConnId,
-    ExitInfo, Facts, FileJob, FileOp, RequestId, Response, RpcError, ServedFile, SessionId, SessionKey,
-    TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
+    Access, AccessRecord, AgentRequest, Allowance, AllowedBy, AskReason, AskedFile, Callbacks, CommandAccess,
+    ConnId, ExitInfo, Facts, FileJob, FileOp, Policy, RefusedBy, RequestId, Response, RpcError, ServedFile,
+    SessionId, SessionKey, TerminalCommand, TerminalId, TerminalJob, Verdict, decide, shell_line,
 };
 
 mod question;
 
-use question::question;
 pub(in crate::core) use question::{note_refused, on_answered};
+use question::{question, refuse_by_rule};
 
 use super::{call, policy, requests, shell};
 use crate::core::session::{access, record, terminals};
+use crate::core::state::changes::plain;
 use crate::core::state::lookup;
 use crate::core::{AccessWork, Cx, Effect, RequestClass, Session, Starting, State, TerminalView};
 
@@ -118,7 +119,8 @@ fn on_file(
     let roots = policy::roots(session);
     let (key, path) = (session.key, session.workspace.folder().join(path));
     let root = lookup::root_of(state, key);
-    let policy = Arc::new(policy::of(state, conn, key));
+    let requested = Some(plain(&path));
+    let policy = Arc::new(Policy { requested, ..policy::of(state, conn, key) });
     let Some(open) = state.conns.get_mut(&conn) else { return };
     open.open_requests.insert(request_id, RequestClass::File(key));
     let missing_reads_empty = open.capabilities().missing_file_reads_empty;
@@ -163,12 +165,25 @@ pub(in crate::core) fn on_file_asks(state: &mut State, job: FileJob, asked: Aske
     let is_covered = policy::covers_write(state, conn, key, &asked);
     let AskedFile { access, facts, why, change } = asked;
     // A grant may have been added since the job was created.
-    let policy = policy::of(state, conn, key);
-    if let Verdict::Allow(allowed) = decide(&policy, &access, &Facts { is_covered, ..facts }) {
-        add_file(state, FileJob { allowed: Some(allowed), ..job }, cx);
-        return;
-    }
-    let open = question(state, conn, AccessWork::File(job), access, why, change, cx.now);
+    let policy = Policy { requested: Some(plain(&job.path)), ..policy::of(state, conn, key) };
+    let why = match decide(&policy, &access, &Facts { is_covered, ..facts }) {
+        Verdict::Allow(allowed) => {
+            add_file(state, FileJob { allowed: Some(allowed), ..job }, cx);
+            return;
+        }
+        Verdict::Refuse(_) => {
+            let rule = policy.ruling(&access).and_then(|ruling| ruling.rule);
+            refuse_by_rule(state, (conn, request_id), key, access, rule, cx);
+            return;
+        }
+        Verdict::Ask(AskReason::Rule) => AskReason::Rule,
+        // The reason without the rules, which may be gone.
+        Verdict::Ask(now) if why == AskReason::Rule => now,
+        Verdict::Ask(_) => why,
+    };
+    let rule = policy.ruling(&access).filter(|_| why == AskReason::Rule).and_then(|ruling| ruling.rule);
+    let mut open = question(state, conn, AccessWork::File(job), access, why, change, cx.now);
+    open.rule = rule;
     requests::on_access(state, (conn, request_id), key, open, cx);
 }
 
@@ -240,7 +255,8 @@ fn judge(
     let shows_folder = covering.is_some_and(|(_, shows_folder)| shows_folder);
     let is_covered = covering.is_some();
     let facts = Facts { is_inside: is_inside || shows_folder, protection: None, is_covered };
-    let why = match decide(&policy::of(state, conn, key), &access, &facts) {
+    let policy = policy::of(state, conn, key);
+    let why = match decide(&policy, &access, &facts) {
         Verdict::Allow(allowed) => {
             if let Some((position, _)) = covering.filter(|_| allowed.by == AllowedBy::ApprovedCall) {
                 policy::use_approval(state, key, position);
@@ -250,12 +266,19 @@ fn judge(
             return;
         }
         Verdict::Ask(why) => why,
+        Verdict::Refuse(RefusedBy::Rule) => {
+            let rule = policy.ruling(&access).and_then(|ruling| ruling.rule);
+            refuse_by_rule(state, (conn, request_id), key, access, rule, cx);
+            return;
+        }
         Verdict::Refuse(by) => {
             refuse(state, conn, request_id, by.description(), cx);
             return;
         }
     };
-    let open = question(state, conn, AccessWork::Run(key, command), access, why, None, cx.now);
+    let rule = policy.ruling(&access).filter(|_| why == AskReason::Rule).and_then(|ruling| ruling.rule);
+    let mut open = question(state, conn, AccessWork::Run(key, command), access, why, None, cx.now);
+    open.rule = rule;
     requests::on_access(state, (conn, request_id), key, open, cx);
 }
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{
     Access, AgentSpec, AskedFile, Body, CHANGES_MAX, CommandAccess, ConnId, DiffChange, FileDiff, Grant,
-    GrantScope, Policy, Protection, SessionKey, StoredGrant, ToolKind, approved_lines, is_plain_environment,
-    protection_of,
+    GrantScope, Policy, Protection, RuleContext, SessionKey, StoredGrant, ToolKind, approved_lines,
+    is_plain_environment, protection_of,
 };
 
 use crate::core::session::access;
@@ -45,6 +45,23 @@ pub(in crate::core) fn of(state: &State, conn: ConnId, key: SessionKey) -> Polic
         home: setup.home.clone(),
         own_folders: setup.own_folders.clone(),
         grants,
+        user_rules: setup.rules.clone(),
+        context: context_of(state, conn, key),
+        requested: None,
+    }
+}
+
+/// What the rules are compared with.
+fn context_of(state: &State, conn: ConnId, key: SessionKey) -> RuleContext {
+    let spec = state.conns.get(&conn).map(|conn| &conn.spec);
+    let session = state.sessions.get(&key);
+    let mode = session.and_then(|session| session.modes.as_ref()).map(|modes| modes.current.to_string());
+    RuleContext {
+        agent: spec.map(|spec| spec.name.clone()).unwrap_or_default(),
+        mode: mode.unwrap_or_default(),
+        folder: session.map(|session| session.workspace.folder().to_owned()).unwrap_or_default(),
+        home: state.setup.home.clone(),
+        is_remote: spec.is_none_or(AgentSpec::is_elsewhere),
     }
 }
 

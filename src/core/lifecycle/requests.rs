@@ -8,6 +8,7 @@
 mod decisions;
 mod early;
 mod elicitations;
+mod ruled;
 
 use std::time::Instant;
 
@@ -152,7 +153,10 @@ fn on_permission(
         call::respond(state, conn, request_id, Response::PermissionCancelled, cx);
         return;
     }
-    enqueue(state, key, OpenRequest { conn, request_id, kind, since: cx.now }, cx);
+    let root = lookup::root_of(state, key);
+    if !ruled::answer_by_rule(state, (conn, request_id), (key, root), &kind, cx) {
+        enqueue(state, key, OpenRequest { conn, request_id, kind, since: cx.now }, cx);
+    }
 }
 
 /// Merges the request's call with the known one. A subagent's call is copied to the transcript with the question; the
@@ -380,6 +384,7 @@ fn answer_permission(
                 name: chosen.name.clone(),
                 kind: Some(chosen.kind),
                 is_allow: chosen.kind.is_allow(),
+                rule: None,
             },
             Response::Selected(chosen.id.clone()),
         ),

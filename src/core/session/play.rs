@@ -157,8 +157,8 @@ pub(in crate::core) fn apply(session: &mut Session, record: Record, now: Instant
                 since: now,
             });
         }
-        Record::Decided { tool, option, kind, is_allow, by, option_id: _ } => {
-            let chosen = |name| Decision::Chosen { name, kind, is_allow };
+        Record::Decided { tool, option, kind, is_allow, by, rule, option_id: _ } => {
+            let chosen = |name| Decision::Chosen { name, kind, is_allow, rule };
             let decision = option.map_or(Decision::Cancelled(by), chosen);
             if let Some(position) = take_asked(session, &tool).or_else(|| session.tool_by_id(&tool)) {
                 tools::decide(session, position, &decision, now);

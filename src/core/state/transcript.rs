@@ -181,6 +181,8 @@ pub struct ToolCall {
     pub extra: Option<Raw>,
     /// The decision about its permission request.
     pub decision: Option<Decision>,
+    /// The rule that has its permission request asked about.
+    pub asking_rule: Option<String>,
     /// Whether it consists of a permission request only.
     pub from_ask_only: bool,
     /// Whether it was approved under another id than the agent's call, and is shown with that.
@@ -205,6 +207,8 @@ pub enum Decision {
         /// Unknown in records of earlier versions.
         kind: Option<PermissionKind>,
         is_allow: bool,
+        /// The rule that decided, if it was not the user.
+        rule: Option<String>,
     },
     Cancelled(Decider),
 }
@@ -222,7 +226,10 @@ impl Decision {
             Self::Cancelled(Decider::User) => "Cancelled",
             Self::Cancelled(by) => return format!("Not answered: {}", by.reason()),
         };
-        format!("{what} by the user")
+        match self {
+            Self::Chosen { rule: Some(rule), .. } => format!("{what} by the rule `{rule}`"),
+            _ => format!("{what} by the user"),
+        }
     }
 }
 
@@ -312,6 +319,7 @@ impl ToolCall {
             calls: 0,
             extra: None,
             decision: None,
+            asking_rule: None,
             from_ask_only: false,
             is_joined: false,
             approved: Vec::new(),

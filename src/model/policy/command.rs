@@ -22,7 +22,7 @@ pub struct CommandAccess {
 pub const COMMAND_MAX_BYTES: usize = 128 << 10;
 
 /// Shells whose `-c` argument is the command.
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh"];
+pub(super) const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh"];
 
 /// Variables that only affect the output of a command, not what it executes.
 const PLAIN_VARIABLES: &[&str] = &[
@@ -191,8 +191,13 @@ fn in_backticks(text: &str) -> Option<String> {
     TEXT_LEADS.contains(&lead.trim()).then(|| line.to_owned())
 }
 
+/// Whether a line can be shown as it is.
+pub fn is_shown_in_full(line: &str) -> bool {
+    line.len() <= COMMAND_MAX_BYTES && is_visible(line)
+}
+
 /// Whether the line has no invisible characters.
-fn is_visible(line: &str) -> bool {
+pub(super) fn is_visible(line: &str) -> bool {
     let is_hidden = |c: char| {
         c.is_control() && !matches!(c, '\n' | '\t')
             || c.is_whitespace() && !matches!(c, ' ' | '\n' | '\t')

@@ -322,7 +322,7 @@ fn is_in(path: &Path, folder: &Path) -> bool {
 }
 
 /// A name as case-insensitive file systems compare it.
-fn folded(name: &OsStr) -> String {
+pub(super) fn folded(name: &OsStr) -> String {
     let is_ignored = |c: char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
     let name: String = name.to_string_lossy().chars().filter(|c| !is_ignored(*c)).collect();
     name.trim_end_matches([' ', '.']).to_lowercase()

@@ -126,6 +126,7 @@ fn questions_have_this_format() {
             kind: Some(PermissionKind::AllowOnce),
             is_allow: true,
             by: Decider::User,
+            rule: None,
         },
         concat!(
             r#"{"decided":{"tool":"t1","option":"Yes","option_id":"y","kind":"allow_once","#,
@@ -193,6 +194,7 @@ fn questions_of_earlier_versions_are_read() {
             kind: None,
             is_allow: true,
             by: Decider::Unknown,
+            rule: None,
         },
         r#"{"decided":{"tool":"t1","option":"Yes","is_allow":true}}"#,
     );

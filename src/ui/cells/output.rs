@@ -210,7 +210,8 @@ mod tests {
     fn a_refusal_is_not_repeated_as_its_reason() {
         let mut tool = command("ls", "", None);
         assert!(!only_says_rejected(&tool, "rejected by the user"), "the user did not refuse it");
-        tool.decision = Some(Decision::Chosen { name: "No".to_owned(), kind: None, is_allow: false });
+        tool.decision =
+            Some(Decision::Chosen { name: "No".to_owned(), kind: None, is_allow: false, rule: None });
         for text in ["rejected by the user", "Rejected.", "The user rejected", "Permission denied"] {
             assert!(only_says_rejected(&tool, text), "{text}");
         }

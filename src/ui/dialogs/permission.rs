@@ -22,6 +22,7 @@ use crate::core::{
     AccessRequest, AccessWork, ItemBody, OpenRequest, OpenRequestKind, Session, ToolCall, URL_OPTIONS,
     protected_files,
 };
+use crate::escape::visible;
 use crate::model::{
     Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, SessionKey, ToolContent,
     ToolKind, byte_size, command_in_title,
@@ -141,6 +142,9 @@ fn permission_frame<'s>(
         sheet.head.extend(wrapped(ctx, Role::Warning, &text, cols));
     }
     let is_low = position.rows() < LOW_ROWS && !is_full;
+    if let Some(rule) = tool.and_then(|tool| tool.asking_rule.as_deref()) {
+        sheet.head.extend(few(wrapped(ctx, Role::Warning, &rule_note(rule), cols), is_low));
+    }
     for (path, why) in protected {
         let path = ctx.render.exact_path(&path);
         let text = format!("{} Protected file: {path}. {}", ctx.render.glyphs.warn, why.description());
@@ -338,7 +342,15 @@ pub(super) fn access_head(ctx: &FrameContext, request: &AccessRequest, cols: u16
         }
     }
     rows.extend(wrapped(ctx, Role::Warning, request.why.description(), cols));
+    if let Some(rule) = &request.rule {
+        rows.extend(wrapped(ctx, Role::Warning, &rule_note(rule), cols));
+    }
     rows
+}
+
+/// The rule that asks, as written in the configuration.
+pub fn rule_note(rule: &str) -> String {
+    format!("Rule: {}", visible(rule))
 }
 
 /// The contents of the confirmation of a file or command, with all details and the reason.

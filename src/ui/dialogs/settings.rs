@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::notice::notify;
+use crate::config::settings::RULES;
 use crate::core::lifecycle::call;
 use crate::core::{AUTO_THEME, ConfigNews, Consequence, Cx, Effect, MouseOwner, Question, State, UiRequest};
 use crate::model::{
@@ -349,6 +350,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
         setup.callbacks = new.callbacks;
         setup.policy = new.policy;
         setup.undo = new.undo;
+        setup.rules = new.rules;
         setup.handover_bytes = new.handover_bytes;
         setup.palette = new.palette;
         setup.settings = new.settings;
@@ -452,6 +454,12 @@ fn ask_for_held(state: &mut State, held: &[&'static str], now: Instant) {
     let file = file_name(state);
     let mut body = vec![format!("{file} was changed. These settings let agents do more:")];
     for name in held {
+        if *name == RULES {
+            body.push(format!(
+                "{name}: the rules allow more, or deny or ask less (see `parlor policy list`)"
+            ));
+            continue;
+        }
         let setting = state.setup.settings.iter().find(|setting| setting.name == *name);
         let widening = setting.and_then(|setting| setting.widening).unwrap_or_default();
         let about = setting.map(description).unwrap_or_default();

@@ -274,6 +274,7 @@ pub fn outside_file(request_id: u64) -> OpenRequestKind {
         grant: Grant::of(&access, AskReason::Outside, None),
         access,
         why: AskReason::Outside,
+        rule: None,
         change: None,
         call: Box::new(ToolCall::new("parlor:read".into(), std::time::Instant::now())),
         offers_all_commands: false,

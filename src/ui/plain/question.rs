@@ -14,7 +14,7 @@ use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, Request
 use crate::ui::Event;
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::dialogs::{self, FieldState, LineDialog, ListView, SessionsDialog, field_hint, shown_value};
-use crate::ui::dialogs::{option_label, question_of};
+use crate::ui::dialogs::{option_label, question_of, rule_note};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::{one_line, reveal_line, sanitize};
 use crate::ui::{App, Layer, QuestionDialog};
@@ -156,6 +156,9 @@ fn ask_request(app: &App, render: &RenderContext<'_>, out: &mut String) -> Optio
             let _ = write!(out, "{agent} asks: {}", question_of(tool));
             if let Some(tool) = tool {
                 let _ = writeln!(out, " {} {}", kind_word(kind), title(tool, render, usize::from(COLS)));
+                if let Some(rule) = &tool.asking_rule {
+                    let _ = writeln!(out, "{}", rule_note(rule));
+                }
                 for (path, why) in protected_files(&app.state, session, tool) {
                     let path = reveal_line(&path.to_string_lossy());
                     let _ = writeln!(out, "Protected file: {path}. {}", why.description());
@@ -181,6 +184,9 @@ fn ask_request(app: &App, render: &RenderContext<'_>, out: &mut String) -> Optio
                 let _ = writeln!(out, "File: {}", reveal_line(&path.to_string_lossy()));
             }
             let _ = writeln!(out, "{}", access.why.description());
+            if let Some(rule) = &access.rule {
+                let _ = writeln!(out, "{}", rule_note(rule));
+            }
             let mut body = ToolBody::whole(&access.call, session, render, COLS);
             for line in body.lines(0..body.len(), render) {
                 let _ = writeln!(out, "  {}", line.to_string().trim_end());

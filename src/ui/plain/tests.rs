@@ -139,7 +139,7 @@ fn rejected_changes_show_only_the_reason() {
     let mut stage = fixture::ready();
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Edit, ToolStatus::Failed);
-    tool.decision = Some(Decision::Chosen { name: "No".to_owned(), kind: None, is_allow: false });
+    tool.decision = Some(Decision::Chosen { name: "No".to_owned(), kind: None, is_allow: false, rule: None });
     let texts = DiffChange::Texts { old: Some("a\nb\n".into()), new: "a\nc\n".into() };
     tool.content = vec![
         ToolContent::Block(ContentBlock::Text("The file is generated.".into())),

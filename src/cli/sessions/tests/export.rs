@@ -84,6 +84,7 @@ fn exports_say_who_decided() {
                 kind: Some(PermissionKind::AllowOnce),
                 is_allow: true,
                 by: Decider::User,
+                rule: None,
             },
             Record::Answered {
                 question: "Which port?".to_owned(),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::model::{
     Access, AccessOutcome, AccessQuestion, AccessRecord, Allowance, AllowedBy, AskReason, ConnId, Decider,
     Facts, FileJob, Grant, GrantScope, PermissionKind, PermissionOption, RefusedBy, RequestId, Response,
-    RpcError, WriteChange,
+    RpcError, SessionKey, WriteChange,
 };
 
 use super::super::{call, policy};
@@ -33,7 +33,7 @@ pub(super) fn question(
     let is_inside = Facts { is_inside: why == AskReason::Command, ..Facts::default() };
     let offers_all_commands = is_here && Grant::AnyCommand.covers(&access, &is_inside);
     let agent = spec.map(|spec| spec.shown_name().to_owned()).unwrap_or_default();
-    AccessRequest { work, access, why, change, call, grant, offers_all_commands, agent }
+    AccessRequest { work, access, why, rule: None, change, call, grant, offers_all_commands, agent }
 }
 
 /// The question for the record. A choice that answers other questions too is a rule for those.
@@ -43,7 +43,8 @@ fn asked(open: &AccessRequest, choice: Option<AccessChoice>, by: Decider) -> Acc
         PermissionOption { id: id.to_owned(), name, kind }
     };
     let options = open.choices().iter().zip(open.labels()).map(option).collect();
-    let reason = format!("{} {}", open.why.heading(&open.access), open.why.description());
+    let rule = open.rule.as_ref().map(|rule| format!(" Rule: {rule}")).unwrap_or_default();
+    let reason = format!("{} {}{rule}", open.why.heading(&open.access), open.why.description());
     let chosen = choice.filter(|_| by == Decider::User).map(|choice| id_and_kind(choice).0.to_owned());
     AccessQuestion { reason, options, chosen, by }
 }
@@ -137,4 +138,22 @@ pub(in crate::core) fn note_refused(
         let question = Some(Box::new(asked(open, chosen, by)));
         access::add(session, AccessRecord { change: open.change.clone(), question, ..record }, now);
     }
+}
+
+/// Refuses what a rule denies, and adds it to the transcript with the rule.
+pub(super) fn refuse_by_rule(
+    state: &mut State,
+    (conn, request_id): (ConnId, RequestId),
+    key: SessionKey,
+    access: Access,
+    rule: Option<String>,
+    cx: &mut Cx,
+) {
+    let named = rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
+    let error = format!("{}{named}", RefusedBy::Rule.description());
+    if let Some(session) = state.sessions.get_mut(&key) {
+        let record = AccessRecord::new(access, AccessOutcome::Refused(RefusedBy::Rule));
+        access::add(session, AccessRecord { rule, ..record }, cx.now);
+    }
+    call::respond(state, conn, request_id, Response::Error(RpcError::new(RpcError::INTERNAL, error)), cx);
 }

@@ -56,7 +56,7 @@ pub(super) fn note_decision(
 fn decided(request: &PermissionRequest, decision: &Decision) -> Record {
     let tool = request.tool.id.clone();
     match decision {
-        Decision::Chosen { name, kind, is_allow } => {
+        Decision::Chosen { name, kind, is_allow, rule } => {
             let is_it = |option: &&PermissionOption| option.name == *name && Some(option.kind) == *kind;
             Record::Decided {
                 tool,
@@ -64,12 +64,19 @@ fn decided(request: &PermissionRequest, decision: &Decision) -> Record {
                 option_id: request.options.iter().find(is_it).map(|option| option.id.clone()),
                 kind: *kind,
                 is_allow: *is_allow,
-                by: Decider::User,
+                by: if rule.is_some() { Decider::Policy } else { Decider::User },
+                rule: rule.clone(),
             }
         }
-        Decision::Cancelled(by) => {
-            Record::Decided { tool, option: None, option_id: None, kind: None, is_allow: false, by: *by }
-        }
+        Decision::Cancelled(by) => Record::Decided {
+            tool,
+            option: None,
+            option_id: None,
+            kind: None,
+            is_allow: false,
+            by: *by,
+            rule: None,
+        },
     }
 }
 

@@ -55,6 +55,8 @@ pub struct AccessRequest {
     pub work: AccessWork,
     pub access: Access,
     pub why: AskReason,
+    /// The rule that asks.
+    pub rule: Option<String>,
     pub change: Option<WriteChange>,
     pub call: Box<ToolCall>,
     pub grant: Option<Grant>,

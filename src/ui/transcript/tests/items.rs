@@ -377,7 +377,7 @@ fn failures_and_decisions() {
     let mut rejected = edit();
     rejected.status = ToolStatus::Failed;
     rejected.decision =
-        Some(crate::core::Decision::Chosen { name: "No".into(), kind: None, is_allow: false });
+        Some(crate::core::Decision::Chosen { name: "No".into(), kind: None, is_allow: false, rule: None });
     push_tool(&mut session, rejected);
     push_tool(&mut session, tool(ToolKind::Other, ToolStatus::Cancelled, "something else"));
     let mut raw = tool(ToolKind::Other, ToolStatus::Completed, "with raw input");

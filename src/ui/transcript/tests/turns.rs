@@ -87,7 +87,7 @@ fn an_end_line_stays_last_when_the_text_grows() {
 fn approved_calls_look_running_until_they_end() {
     let mut session = session();
     let mut call = tool(ToolKind::Execute, ToolStatus::Pending, "make");
-    call.decision = Some(Decision::Chosen { name: "Yes".into(), kind: None, is_allow: true });
+    call.decision = Some(Decision::Chosen { name: "Yes".into(), kind: None, is_allow: true, rule: None });
     let id = push_tool(&mut session, call);
     let head = |session: &Viewed| rows(session)[0].clone();
     assert!(

@@ -1,0 +1,163 @@
+//! Rules of the user about permission requests: a rule that denies or allows answers with an option of the agent.
+//!
+//! What a call shows may deny it or have it asked about; only what is certain allows it: the command of its input, or the
+//! paths of its input and changes, never a title.
+
+use std::path::PathBuf;
+
+use super::{note_decision, policy};
+use crate::core::lifecycle::call;
+use crate::core::session::access;
+use crate::core::state::changes::plain;
+use crate::core::{Cx, Decision, ItemBody, OpenRequestKind, State, ToolCall};
+use crate::model::{
+    ConnId, Decider, PermissionKind, PermissionRequest, RequestId, Response, RuleAction, SessionKey,
+    Severity, Subject, ToolKind, approved_lines, is_shown_in_full,
+};
+
+/// What a call does: the requests that it consists of, and whether these are certain and all.
+fn subjects_of(folder: &std::path::Path, call: &ToolCall) -> (Vec<Asked>, bool) {
+    let input = &call.input;
+    let cwd = plain(&input.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd)));
+    let mut subjects = Vec::new();
+    let lines = match &input.command {
+        Some(command) => vec![command.clone()],
+        None => approved_lines(call.kind, &call.title, &call.content, input),
+    };
+    let has_commands = !lines.is_empty();
+    subjects.extend(lines.into_iter().map(|line| Asked::Run { line, cwd: cwd.clone() }));
+    let changes = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
+    let written: Vec<PathBuf> = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path))).collect();
+    let named = access::named_paths(folder, call);
+    let has_paths = !written.is_empty() || input.path.is_some();
+    subjects.extend(written.into_iter().map(Asked::Write));
+    if changes {
+        subjects.extend(named.into_iter().map(Asked::Write));
+    } else if !has_commands {
+        subjects.extend(named.into_iter().map(Asked::Read));
+    }
+    subjects.extend(input.url.clone().map(Asked::Fetch));
+    let tool = call.name.as_deref().unwrap_or(&call.title).strip_prefix("mcp__");
+    subjects.extend(
+        tool.and_then(|tool| tool.split_once("__"))
+            .map(|(server, tool)| Asked::Mcp(format!("{server}/{tool}"))),
+    );
+    let sets_variables = call.raw_input.as_ref().is_some_and(|raw| raw.0.contains("\"env\""));
+    let is_certain = match call.kind {
+        ToolKind::Execute => {
+            input.command.as_deref().is_some_and(is_shown_in_full) && subjects.len() == 1 && !sets_variables
+        }
+        ToolKind::Edit => has_paths && !has_commands && input.url.is_none(),
+        ToolKind::Read => input.path.is_some() && !has_commands && input.url.is_none(),
+        ToolKind::Fetch => subjects.len() == 1 && input.url.is_some(),
+        _ => false,
+    };
+    (subjects, is_certain)
+}
+
+enum Asked {
+    Run { line: String, cwd: PathBuf },
+    Read(PathBuf),
+    Write(PathBuf),
+    Fetch(String),
+    Mcp(String),
+}
+
+impl Asked {
+    fn subject(&self) -> Subject<'_> {
+        match self {
+            Self::Run { line, cwd } => Subject::Run { line, cwd },
+            Self::Read(path) => Subject::Read(path),
+            Self::Write(path) => Subject::Write(path),
+            Self::Fetch(url) => Subject::Fetch(url),
+            Self::Mcp(tool) => Subject::Mcp(tool),
+        }
+    }
+}
+
+/// The decision of the rules about a call, with the rule.
+fn decide(state: &State, conn: ConnId, key: SessionKey, call: &ToolCall) -> Option<(RuleAction, String)> {
+    let session = state.sessions.get(&key)?;
+    let policy = policy::of(state, conn, key);
+    let folder = session.workspace.folder();
+    let (asked, is_certain) = subjects_of(folder, call);
+    let subjects: Vec<Subject<'_>> = asked.iter().map(Asked::subject).chain([Subject::Other]).collect();
+    let rulings: Vec<_> =
+        subjects.iter().map(|subject| policy.user_rules.judge(*subject, &policy.context)).collect();
+    for action in [RuleAction::Deny, RuleAction::Ask] {
+        let found =
+            rulings.iter().flatten().filter(|ruling| ruling.action == action).find_map(|it| it.rule.clone());
+        if let Some(rule) = found {
+            return Some((action, rule));
+        }
+    }
+    let is_inside = asked.iter().all(|asked| match asked {
+        Asked::Run { cwd, .. } => policy::is_inside(session, cwd),
+        _ => true,
+    });
+    let is_plain = policy::protected_files(state, session, call).is_empty();
+    let (_, of_call) = rulings.split_last()?;
+    let allowed = of_call.iter().map(|ruling| ruling.as_ref().filter(|it| it.action == RuleAction::Allow));
+    let rules: Vec<String> = allowed.map(|it| it?.rule.clone()).collect::<Option<_>>()?;
+    let rule = rules.into_iter().next().filter(|_| is_certain && is_inside && is_plain)?;
+    Some((RuleAction::Allow, rule))
+}
+
+/// Answers a permission request as a rule decides. If one asks, it is shown with the request. Whether it was answered.
+pub(super) fn answer_by_rule(
+    state: &mut State,
+    (conn, request_id): (ConnId, RequestId),
+    (asking, key): (SessionKey, SessionKey),
+    kind: &OpenRequestKind,
+    cx: &mut Cx,
+) -> bool {
+    let OpenRequestKind::Permission { request, tool } = kind else { return false };
+    let call = state.sessions.get(&key).and_then(|session| session.tool_call(*tool)).cloned();
+    let Some((action, rule)) = call.and_then(|call| decide(state, conn, asking, &call)) else { return false };
+    let title =
+        format!("{} by the rule `{rule}`", if action == RuleAction::Deny { "Rejected" } else { "Allowed" });
+    let position = match action {
+        RuleAction::Deny => request.refusal(),
+        RuleAction::Allow => match position_to_allow(request) {
+            Some(position) => Some(position),
+            None => return false,
+        },
+        RuleAction::Ask => {
+            if let Some(session) = state.sessions.get_mut(&key) {
+                session.transcript.edit(*tool, |item| {
+                    if let ItemBody::Tool(call) = &mut item.body {
+                        call.asking_rule = Some(rule);
+                    }
+                });
+            }
+            return false;
+        }
+    };
+    let chosen = position.and_then(|position| request.options.get(position));
+    let (decision, reply) = match chosen {
+        Some(option) => (
+            Decision::Chosen {
+                name: option.name.clone(),
+                kind: Some(option.kind),
+                is_allow: option.kind.is_allow(),
+                rule: Some(rule),
+            },
+            Response::Selected(option.id.clone()),
+        ),
+        None => (Decision::Cancelled(Decider::Policy), Response::PermissionCancelled),
+    };
+    note_decision(state, key, kind, &decision, cx.now);
+    if action == RuleAction::Deny {
+        call::notice(state, key, Severity::Info, title, None);
+    }
+    call::respond(state, conn, request_id, reply, cx);
+    true
+}
+
+/// The agent's option that allows only this request.
+fn position_to_allow(request: &PermissionRequest) -> Option<usize> {
+    let once =
+        |(_, option): &(usize, &crate::model::PermissionOption)| option.kind == PermissionKind::AllowOnce;
+    let mut all = request.options.iter().enumerate().filter(once);
+    all.find(|(position, _)| !request.is_ambiguous(*position)).map(|(position, _)| position)
+}
