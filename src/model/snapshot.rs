@@ -198,9 +198,17 @@ pub struct Capture {
 /// Why there is no snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureError {
-    /// Snapshots of this folder are not captured at all.
-    pub is_refused: bool,
+    pub kind: CaptureFault,
     pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureFault {
+    /// Snapshots of this folder are not captured at all.
+    Refused,
+    /// It takes too long, and will the next time.
+    TimedOut,
+    Failed,
 }
 
 /// A plan, with the change of each path for the user.

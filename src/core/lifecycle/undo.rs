@@ -11,8 +11,8 @@ use super::{call, unreported};
 use crate::core::session::record;
 use crate::core::{Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, State, TimerId, UiRequest};
 use crate::model::snapshot::{
-    Action, Capture, CaptureError, Moment, Preview, RestoreRecord, Restored, SnapshotJob, SnapshotNews,
-    SnapshotRecord, SnapshotTask,
+    Action, Capture, CaptureError, CaptureFault, Moment, Preview, RestoreRecord, Restored, SnapshotJob,
+    SnapshotNews, SnapshotRecord, SnapshotTask,
 };
 use crate::model::{AgentCommand, ConnId, ItemId, Record, Response, SessionKey, Severity, TerminalJob};
 
@@ -53,7 +53,9 @@ fn run(state: &State, key: SessionKey, task: SnapshotTask, cx: &mut Cx) {
 
 /// Whether snapshots of the folder are captured. A folder that was refused is tried again: its reason may be gone.
 fn is_captured(state: &State, session: &Session) -> bool {
-    session.read_only.is_none() && (obstacle(state, session).is_none() || session.undo.refused.is_some())
+    session.read_only.is_none()
+        && !session.undo.has_given_up
+        && (obstacle(state, session).is_none() || session.undo.refused.is_some())
 }
 
 fn capture(state: &mut State, key: SessionKey, moment: Moment, cx: &mut Cx) -> bool {
@@ -164,17 +166,25 @@ fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Cap
 
 fn on_failed(state: &mut State, key: SessionKey, moment: Moment, error: CaptureError) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let is_news = session.undo.refused.as_ref() != Some(&error.text);
     if let Moment::Before(turn) = moment
         && session.undo.awaited == Some(turn)
     {
         (session.undo.awaited, session.undo.running) = (None, None);
     }
-    if error.is_refused {
-        session.undo.refused = Some(error.text);
-    } else if is_news && moment != Moment::Early {
-        let title = format!("No snapshot of the files, so /undo cannot restore this turn. {}", error.text);
-        call::notice(state, key, Severity::Warning, title, None);
+    match error.kind {
+        CaptureFault::Refused => session.undo.refused = Some(error.text),
+        CaptureFault::TimedOut => {
+            session.undo.has_given_up = true;
+            let title = format!("No more snapshots in this session, so /undo is off. {}", error.text);
+            session.undo.refused = Some(error.text);
+            call::notice(state, key, Severity::Warning, title, None);
+        }
+        CaptureFault::Failed if moment != Moment::Early => {
+            let title =
+                format!("No snapshot of the files, so /undo cannot restore this turn. {}", error.text);
+            call::notice(state, key, Severity::Warning, title, None);
+        }
+        CaptureFault::Failed => {}
     }
 }
 

@@ -6,8 +6,8 @@ use crate::core::lifecycle::operations;
 use crate::core::recording::restore::restore;
 use crate::core::*;
 use crate::model::snapshot::{
-    Action, Capture, CaptureError, Entry, Kind, Moment, Plan, Preview, Restored, SnapshotId, SnapshotNews,
-    SnapshotRecord, Span, Step, UndoRules,
+    Action, Capture, CaptureError, CaptureFault, Entry, Kind, Moment, Plan, Preview, Restored, SnapshotId,
+    SnapshotNews, SnapshotRecord, Span, Step, UndoRules,
 };
 use crate::model::*;
 
@@ -36,8 +36,8 @@ fn captured(app: &mut TestCore, moment: Moment, number: u8, changed: &[&str]) {
     news(app, SnapshotNews::Captured(moment, Ok(capture)));
 }
 
-fn failed(app: &mut TestCore, moment: Moment, text: &str, is_refused: bool) {
-    news(app, SnapshotNews::Captured(moment, Err(CaptureError { is_refused, text: text.into() })));
+fn failed(app: &mut TestCore, moment: Moment, text: &str, kind: CaptureFault) {
+    news(app, SnapshotNews::Captured(moment, Err(CaptureError { kind, text: text.into() })));
 }
 
 /// A turn that changes these files.
@@ -170,7 +170,7 @@ fn a_failed_snapshot_is_told_and_nothing_older_takes_its_place() {
     turn(&mut app, 1, (1, 2), &["a"]);
     app.submit("more");
     app.ask(1, write("a")).sent();
-    failed(&mut app, Moment::Before(2), "git failed.", false);
+    failed(&mut app, Moment::Before(2), "git failed.", CaptureFault::Failed);
     app.expect_sent("file 1 /code/shop/a");
     assert!(
         app.last_notice().contains("/undo cannot restore this turn. git failed."),
@@ -186,7 +186,7 @@ fn a_failed_snapshot_is_told_and_nothing_older_takes_its_place() {
 fn a_folder_that_is_refused_is_explained_when_the_user_asks() {
     let mut app = with_undo();
     app.submit("go");
-    failed(&mut app, Moment::Before(1), "No snapshots of /home/me are captured.", true);
+    failed(&mut app, Moment::Before(1), "No snapshots of /home/me are captured.", CaptureFault::Refused);
     assert_eq!(app.notices(), [""; 0], "not at each turn");
     let why = operations::undo_obstacle(&app.state, app.session());
     assert_eq!(why.as_deref(), Some("No snapshots of /home/me are captured."));
@@ -195,6 +195,17 @@ fn a_folder_that_is_refused_is_explained_when_the_user_asks() {
     app.submit("again").expect_sent("call prompt \"again\"\ncapture Before(2)");
     captured(&mut app, Moment::Before(2), 1, &[]);
     assert_eq!(operations::undo_obstacle(&app.state, app.session()), None);
+}
+
+#[test]
+fn a_folder_that_takes_too_long_is_not_tried_again() {
+    let mut app = with_undo();
+    app.submit("go");
+    failed(&mut app, Moment::Before(1), "It took longer than 30 s.", CaptureFault::TimedOut);
+    app.update(says("ok")).end_turn(StopReason::EndTurn).sent();
+    let text = "No more snapshots in this session, so /undo is off. It took longer than 30 s. ";
+    assert_eq!(app.notices(), [text]);
+    app.submit("again").expect_sent("call prompt \"again\"");
 }
 
 #[test]

@@ -10,8 +10,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::{Entry, Limits, Options, Recovered, SnapshotError, Snapshots, Span, Step, Why, capture};
 use crate::host::regular;
 use crate::model::snapshot::{
-    Action, Capture, CaptureError, Moment, Plan, Preview, Restored, SnapshotId, SnapshotJob, SnapshotNews,
-    SnapshotTask, UndoRules,
+    Action, Capture, CaptureError, CaptureFault, Moment, Plan, Preview, Restored, SnapshotId, SnapshotJob,
+    SnapshotNews, SnapshotTask, UndoRules,
 };
 use crate::model::{Body, DiffChange, FileDiff, ServiceEvent, SessionKey};
 
@@ -100,8 +100,12 @@ fn failure(job: &SnapshotJob, error: &SnapshotError) -> ServiceEvent {
     let text = format!("{error}.");
     let news = match &job.task {
         SnapshotTask::Capture { moment, .. } => {
-            let is_refused = matches!(error, SnapshotError::Refused(_));
-            SnapshotNews::Captured(*moment, Err(CaptureError { is_refused, text }))
+            let kind = match error {
+                SnapshotError::Refused(_) => CaptureFault::Refused,
+                SnapshotError::TimedOut { .. } => CaptureFault::TimedOut,
+                _ => CaptureFault::Failed,
+            };
+            SnapshotNews::Captured(*moment, Err(CaptureError { kind, text }))
         }
         SnapshotTask::Plan { number, .. } => SnapshotNews::Planned(*number, Err(text)),
         SnapshotTask::Restore(..) => SnapshotNews::Restored(Err(text)),

@@ -25,6 +25,8 @@ pub struct Undo {
     pub(in crate::core) has_begun: bool,
     /// Why the folder has none.
     pub refused: Option<String>,
+    /// Whether no more are captured until the session is opened again.
+    pub(in crate::core) has_given_up: bool,
     /// What the last snapshot does not have, with the reason.
     pub left_out: Vec<(PathBuf, &'static str)>,
     /// What the user is shown before files are restored.

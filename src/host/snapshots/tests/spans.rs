@@ -4,7 +4,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::host::snapshots::worker::SnapshotWorker;
-use crate::model::snapshot::{Moment, SnapshotJob, SnapshotNews, SnapshotTask, UndoRules};
+use crate::model::snapshot::{CaptureFault, Moment, SnapshotJob, SnapshotNews, SnapshotTask, UndoRules};
 use crate::model::{DiffChange, ServiceEvent, SessionKey};
 use crate::random::Random;
 
@@ -208,14 +208,14 @@ fn the_worker_says_why_there_is_no_snapshot() {
     work.worker.run(job(work.rig.path()), None, None);
     let third = work.events.blocking_recv().unwrap();
     let error = |event| match event {
-        ServiceEvent::Snapshot(_, SnapshotNews::Captured(_, Err(error))) => (error.is_refused, error.text),
+        ServiceEvent::Snapshot(_, SnapshotNews::Captured(_, Err(error))) => (error.kind, error.text),
         other => panic!("{other:?}"),
     };
-    let (is_refused, text) = error(first);
-    assert!(is_refused && text.contains("the root of the file system"), "{text}");
-    let (is_refused, text) = error(second);
-    assert!(!is_refused && text.starts_with("Cannot open "), "{text}");
-    assert_eq!(error(third), (true, "parlor has no data folder for snapshots.".to_owned()));
+    let (kind, text) = error(first);
+    assert!(kind == CaptureFault::Refused && text.contains("the root of the file system"), "{text}");
+    let (kind, text) = error(second);
+    assert!(kind == CaptureFault::Failed && text.starts_with("Cannot open "), "{text}");
+    assert_eq!(error(third), (CaptureFault::Refused, "parlor has no data folder for snapshots.".to_owned()));
 }
 
 #[test]
