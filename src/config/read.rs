@@ -234,7 +234,10 @@ pub(super) fn read_rules(reader: &mut Reader<'_>, value: &Value<'_>, author: Aut
     let mut rules = Vec::new();
     let mut are_valid = true;
     for item in items {
-        match read_rule(reader, item) {
+        let problem_count = reader.problems.len();
+        let rule = read_rule(reader, item);
+        are_valid &= reader.problems.len() == problem_count;
+        match rule {
             Some(rule) if author == Author::Project && rule.action == RuleAction::Allow => {
                 let text = format!(
                     "the rule `{}` is ignored: a project cannot allow anything",
@@ -243,7 +246,7 @@ pub(super) fn read_rules(reader: &mut Reader<'_>, value: &Value<'_>, author: Aut
                 reader.problem(&item.span(), text, "remove it, or add it to your own configuration");
             }
             Some(rule) => rules.push(rule),
-            None => are_valid = false,
+            None => {}
         }
     }
     if !are_valid {
@@ -252,7 +255,7 @@ pub(super) fn read_rules(reader: &mut Reader<'_>, value: &Value<'_>, author: Aut
     Rules::new(rules)
 }
 
-/// Reads one rule and checks its examples, or adds a problem.
+/// Reads one rule and checks its examples, or adds a problem. A rule with a wrong example is returned: it may deny.
 fn read_rule(reader: &mut Reader<'_>, item: &Value<'_>) -> Option<Rule> {
     let (table, text) = match (item.get_ref().as_table(), item.get_ref().as_str()) {
         (None, Some(text)) => (None, text.to_owned()),
@@ -278,21 +281,16 @@ fn read_rule(reader: &mut Reader<'_>, item: &Value<'_>) -> Option<Rule> {
             return None;
         }
     };
-    let mut is_valid = true;
     for (key, expected) in [("matches", true), ("not", false)] {
         let Some(value) = table.and_then(|table| table.get(key)) else { continue };
-        let Some(examples) = reader.strings(&format!("policy.rules.{key}"), value) else {
-            is_valid = false;
-            continue;
-        };
+        let examples = reader.strings(&format!("policy.rules.{key}"), value).unwrap_or_default();
         for example in examples.iter().filter(|example| rule.matches_example(example) != expected) {
             let matches = if expected { "does not match" } else { "matches" };
             let text = format!("the rule `{}` {matches} its example `{}`", visible(&text), visible(example));
             reader.problem(&value.span(), text, fix);
-            is_valid = false;
         }
     }
-    is_valid.then_some(rule)
+    Some(rule)
 }
 
 #[cfg(test)]
@@ -338,7 +336,9 @@ mod tests {
         ] {
             let (rules, problems) =
                 parse(&format!("rules = ['allow run ls', 'ask run x', {bad}]"), Author::User);
-            assert_eq!(rules, ["ask run x"], "{bad}");
+            let expected: &[&str] =
+                if bad.contains("= 3") { &["ask run x", "deny run x"] } else { &["ask run x"] };
+            assert_eq!(rules, expected, "{bad}");
             assert!(problems[0].contains(why), "{problems:?}");
         }
         assert!(parse("rules = 'x'", Author::User).1[0].contains("must be a list of rules"));
