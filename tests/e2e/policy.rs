@@ -90,6 +90,38 @@ fn assert_in_order(text: &str, parts: &[&str]) {
 }
 
 #[test]
+fn rules_decide_without_asking_and_are_exported() {
+    let place = Place::new();
+    let (work, config) = (place.path("work"), place.path("config/parlor"));
+    fs::create_dir_all(&config).unwrap();
+    let rules = r#"rules = ['deny write "secret.txt"', 'allow run "echo *"', 'deny run "rm *"']"#;
+    fs::write(config.join("config.toml"), format!("[policy]\n{rules}\n")).unwrap();
+    let steps = [
+        writes(10, &work.join("secret.txt"), "x"),
+        runs(11, "echo from the agent"),
+        WAITS.to_owned(),
+        runs(12, "echo first && rm -rf work"),
+    ];
+    let text = place.session(&steps.concat(), "go\n");
+    let parts = [
+        "secret.txt  refused",
+        "allowed by the rule `allow run \"echo *\"`",
+        "from the agent",
+        "denied by the rule `deny run \"rm *\"`",
+    ];
+    assert_in_order(&text, &parts);
+    assert!(!text.contains("Run a command?") && !work.join("secret.txt").exists(), "{text}");
+    let listed = place.parlor(&["sessions", "list", "--json"], "");
+    let rows: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let uid = rows.pointer("/0/id").or_else(|| rows.pointer("/sessions/0/id")).unwrap().as_str().unwrap();
+    let out = place.parlor(&["sessions", "export", uid, "--format", "markdown"], "");
+    let out = String::from_utf8(out.stdout).unwrap();
+    for part in ["deny write", "allow run", "deny run"] {
+        assert!(out.contains(part), "{part:?} in:\n{out}");
+    }
+}
+
+#[test]
 fn commands_and_protected_files_are_asked_saved_and_exported() {
     let place = Place::new();
     let work = place.path("work");
