@@ -1,5 +1,7 @@
 //! Snapshots of folders with many files, after the first one.
 
+#![allow(clippy::expect_used, clippy::disallowed_methods, clippy::panic, reason = "a benchmark")]
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -92,7 +92,7 @@ pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) 
     if capture(state, key, Moment::Before(turn), cx)
         && let Some(session) = state.sessions.get_mut(&key)
     {
-        (session.undo.running, session.undo.awaited) = (Some(turn), Some(turn));
+        (session.undo.running, session.undo.pending) = (Some(turn), Some(turn));
         cx.effects.push(Effect::Timer(TimerId::SnapshotOverdue(key), MAX_WAIT));
     }
 }
@@ -110,10 +110,10 @@ pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut 
 
 /// The snapshot takes too long: the agent goes on without.
 pub(in crate::core) fn on_overdue(state: &mut State, key: SessionKey) {
-    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.undo.awaited.is_some()) else {
+    let Some(session) = state.sessions.get_mut(&key).filter(|session| session.undo.pending.is_some()) else {
         return;
     };
-    (session.undo.awaited, session.undo.running) = (None, None);
+    (session.undo.pending, session.undo.running) = (None, None);
     let title = "No snapshot before this turn: it takes longer than 2 s. /undo cannot restore its files.";
     call::notice(state, key, Severity::Warning, title, None);
 }
@@ -142,8 +142,8 @@ fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Cap
     session.undo.refused = None;
     session.undo.left_out = left_out;
     match moment {
-        Moment::Before(turn) if session.undo.awaited == Some(turn) => {
-            session.undo.awaited = None;
+        Moment::Before(turn) if session.undo.pending == Some(turn) => {
+            session.undo.pending = None;
             let is_of_turn = |item: &crate::core::Item| item.turn >= turn;
             let mut items = session.transcript.items().iter().rev().take_while(|item| is_of_turn(item));
             let is_late = items.any(|item| matches!(item.body, ItemBody::Tool(_)));
@@ -167,9 +167,9 @@ fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Cap
 fn on_failed(state: &mut State, key: SessionKey, moment: Moment, error: CaptureError) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if let Moment::Before(turn) = moment
-        && session.undo.awaited == Some(turn)
+        && session.undo.pending == Some(turn)
     {
-        (session.undo.awaited, session.undo.running) = (None, None);
+        (session.undo.pending, session.undo.running) = (None, None);
     }
     match error.kind {
         CaptureFault::Refused => session.undo.refused = Some(error.text),
@@ -315,35 +315,27 @@ fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
 /// Lets what may change files wait as long as the snapshot before the turn is captured. The order of effects of an agent
 /// stays: whatever ends its requests lets them go first.
 pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
-    let awaited = |state: &State| -> BTreeSet<ConnId> {
-        let waiting = state.sessions.values().filter(|session| session.undo.awaited.is_some());
-        waiting.filter_map(|session| session.conn).collect()
-    };
-    if state.held.is_empty() && !state.sessions.values().any(|session| session.undo.awaited.is_some()) {
+    let waiting = state.sessions.values().filter(|session| session.undo.pending.is_some());
+    let agents: BTreeSet<ConnId> = waiting.filter_map(|session| session.conn).collect();
+    if state.held.is_empty() && agents.is_empty() {
         return;
     }
-    let awaited = awaited(state);
-    let (held, mut effects): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut state.held).into_iter().partition(|(conn, _)| awaited.contains(conn));
-    state.held = held;
-    let mut out: Vec<Effect> = effects.drain(..).map(|(_, effect)| effect).collect();
+    let before = std::mem::take(&mut state.held);
+    let (mut held, free): (Vec<_>, Vec<_>) = before.into_iter().partition(|(conn, _)| agents.contains(conn));
+    let mut effects: Vec<Effect> = free.into_iter().map(|(_, effect)| effect).collect();
     for effect in std::mem::take(&mut cx.effects) {
-        match changes_files(&effect) {
-            Some(conn) if awaited.contains(&conn) => {
-                state.held.push((conn, effect));
-                continue;
-            }
-            _ => {}
+        if let Some(conn) = changes_files(&effect).filter(|conn| agents.contains(conn)) {
+            held.push((conn, effect));
+            continue;
         }
         if let Some(conn) = ends_requests(state, &effect) {
-            let (ended, others): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut state.held).into_iter().partition(|(of, _)| *of == conn);
-            out.extend(ended.into_iter().map(|(_, effect)| effect));
-            state.held = others;
+            let (ended, others): (Vec<_>, Vec<_>) = held.into_iter().partition(|(of, _)| *of == conn);
+            effects.extend(ended.into_iter().map(|(_, effect)| effect));
+            held = others;
         }
-        out.push(effect);
+        effects.push(effect);
     }
-    cx.effects = out;
+    (state.held, cx.effects) = (held, effects);
 }
 
 /// The agent for which an effect may change files. Reads wait too: they may follow a write.

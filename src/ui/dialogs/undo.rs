@@ -25,7 +25,7 @@ use super::changes::{Files, draw_files, draw_hints};
 use super::layer::{Flow, Layer};
 use super::list::moved;
 use super::notice::notify;
-use super::scroll;
+use super::{jump, rewind, scroll};
 
 /// Maximum number of paths that are named in a line.
 const MAX_NAMED: usize = 3;
@@ -103,7 +103,7 @@ pub fn open(app: &mut App, key: SessionKey) {
     let page = UndoPage {
         key,
         number: offer.number,
-        title: title(&offer.what),
+        title: title(session, &offer.what),
         notes: notes(&app.state, session, &offer.what),
         files: files(preview, key),
         selected: 0,
@@ -111,14 +111,17 @@ pub fn open(app: &mut App, key: SessionKey) {
     app.layers.open(page);
 }
 
-fn title(what: &RestoreOf) -> String {
-    match what {
-        RestoreOf::Undo => "Redo".to_owned(),
-        RestoreOf::Turns(turns) => match turns.as_slice() {
-            [turn] => format!("Undo turn {turn}"),
-            [first, .., last] => format!("Undo turns {first} to {last}"),
-            [] => "Undo".to_owned(),
-        },
+fn title(session: &Session, what: &RestoreOf) -> String {
+    let RestoreOf::Turns(turns) = what else { return "Redo".to_owned() };
+    let first = turns.first().copied().unwrap_or_default();
+    let mut prompts =
+        session.transcript.items().iter().filter(|item| item.turn == first && jump::is_prompt(item));
+    let prompt = prompts.next().and_then(|item| rewind::prompt_of(session, item.id));
+    let prompt =
+        prompt.map_or_else(|| format!("turn {first}"), |text| format!("“{}”", rewind::shortened(&text)));
+    match turns.len() {
+        0 | 1 => format!("Undo {prompt}"),
+        count => format!("Undo {count} turns, from {prompt}"),
     }
 }
 

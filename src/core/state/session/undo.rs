@@ -18,7 +18,7 @@ pub struct Undo {
     /// The running turn, if there is to be a snapshot after it. A turn keeps its first number when prompts are added.
     pub(in crate::core) running: Option<u32>,
     /// The turn before which the folder is still being captured; what may change files waits for it.
-    pub(in crate::core) awaited: Option<u32>,
+    pub(in crate::core) pending: Option<u32>,
     /// The snapshot after the last turn is being captured; `true`: the user waits for it, to undo the turn.
     pub after: Option<bool>,
     /// Whether a snapshot was captured or requested since parlor started.
