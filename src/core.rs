@@ -188,7 +188,8 @@ pub fn tidy(state: &mut State, cx: &mut Cx) {
     lifecycle::requests::note_waits(state, cx.now);
 }
 
-/// Records what has changed, moves what is saved out of memory, and lets effects wait for a snapshot. Called at the end of each event.
+/// Records what has changed, moves what is saved out of memory, and lets effects wait for a snapshot. Called at the end of
+/// each event.
 pub fn save(state: &mut State, cx: &mut Cx) {
     recording::recorder::flush(state, cx);
     state::bodies::trim(state, cx);

@@ -1,7 +1,8 @@
 //! Parses the configuration of a project, `.parlor/config.toml`.
 //!
 //! The file is part of the project, so it may come from anyone: it selects a theme and an agent by name, names MCP
-//! servers, switches templates off, and adds rules that deny or ask. Other keys are refused, because they run programs or allow more to agents.
+//! servers, switches templates off, and adds rules that deny or ask. Other keys are refused, because they run programs or
+//! allow more to agents.
 //! Nothing of it is used without the user's consent.
 
 use std::collections::BTreeMap;

@@ -17,21 +17,21 @@ fn step(path: &str, action: Restore) -> Step {
 
 fn preview() -> Preview {
     let steps = vec![
-        step("src/a.rs", Restore::Write),
+        step("src/a.txt", Restore::Write),
         step("src/big.bin", Restore::Refused("its content is no longer in the store of snapshots".into())),
-        step("src/mine.rs", Restore::Conflict),
-        step("src/new.rs", Restore::Delete),
-        step("src/same.rs", Restore::Nothing),
+        step("src/mine.txt", Restore::Conflict),
+        step("src/new.txt", Restore::Delete),
+        step("src/same.txt", Restore::Nothing),
     ];
     let diff = |path: &str, old: &str, new: &str| {
         let change = DiffChange::Texts { old: Some(old.into()), new: new.into() };
         Some(FileDiff { path: path.into(), change })
     };
     let diffs = vec![
-        diff("src/a.rs", "fn a() {\n    two();\n}\n", "fn a() {\n    one();\n}\n"),
+        diff("src/a.txt", "fn a() {\n    two();\n}\n", "fn a() {\n    one();\n}\n"),
         None,
-        diff("src/mine.rs", "mine\n", "before\n"),
-        diff("src/new.rs", "new\n", ""),
+        diff("src/mine.txt", "mine\n", "before\n"),
+        diff("src/new.txt", "new\n", ""),
         None,
     ];
     Preview { plan: Plan { from: id(2), to: id(1), steps }, diffs }
@@ -93,7 +93,7 @@ fn the_files_are_shown_before_they_are_restored() {
 #[test]
 fn what_somebody_else_changed_is_restored_only_if_it_is_chosen() {
     let mut rig = rig();
-    assert_eq!(restored(&rig.act(Action::RestoreFiles)), ["src/a.rs", "src/new.rs"]);
+    assert_eq!(restored(&rig.act(Action::RestoreFiles)), ["src/a.txt", "src/new.txt"]);
     assert!(rig.layers.is_empty());
 
     let mut rig = self::rig();
@@ -102,7 +102,7 @@ fn what_somebody_else_changed_is_restored_only_if_it_is_chosen() {
     rig.act(Action::NextField);
     rig.act(Action::ToggleChoice);
     let paths = restored(&rig.act(Action::RestoreFiles));
-    assert_eq!(paths, ["src/a.rs", "src/mine.rs", "src/new.rs"], "what cannot be restored stays out");
+    assert_eq!(paths, ["src/a.txt", "src/mine.txt", "src/new.txt"], "what cannot be restored stays out");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn all_or_no_files_are_chosen_at_once() {
     assert_eq!(restored(&rig.act(Action::RestoreFiles)), [""; 0]);
     assert_eq!(flash(&rig), "No file is chosen.");
     rig.act(Action::ToggleAllChoices);
-    assert_eq!(restored(&rig.act(Action::RestoreFiles)), ["src/a.rs", "src/mine.rs", "src/new.rs"]);
+    assert_eq!(restored(&rig.act(Action::RestoreFiles)), ["src/a.txt", "src/mine.txt", "src/new.txt"]);
 }
 
 #[test]
