@@ -1,12 +1,13 @@
-//! Snapshots of a session's folder: what is asked of them, and what they say.
+//! Snapshots of a session's folder: jobs and their results.
 //!
 //! `host::snapshots` captures and restores; `core::lifecycle::undo` decides when.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{FileDiff, SessionKey, hex};
+use crate::escape::visible;
 
 /// The id of a git object: 40 or 64 hexadecimal digits. Whether it exists is found when it is used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -66,7 +67,7 @@ pub struct Entry {
 /// What a restore does with a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// It is as it will be already.
+    /// The file is already as it should be.
     Nothing,
     Write,
     Delete,
@@ -164,7 +165,7 @@ pub enum SnapshotTask {
     /// Plans to undo what happened in these spans, the oldest first; what happened between them stays. Reported as
     /// [`SnapshotNews::Planned`].
     Plan {
-        /// Comes back with the plan.
+        /// Returned with the plan.
         number: u64,
         spans: Vec<Span>,
     },
@@ -191,7 +192,7 @@ pub struct Capture {
     pub changed: Vec<PathBuf>,
     /// What exists but was not captured, with the reason. Ignored files are not listed.
     pub left_out: Vec<(PathBuf, &'static str)>,
-    /// Number of the oldest snapshots that were deleted because there are too many bytes.
+    /// Number of the oldest snapshots that were deleted because the store reached its limit.
     pub pruned: usize,
 }
 
@@ -248,9 +249,9 @@ pub enum SnapshotRecord {
         /// Number of paths that the turn changed.
         files: usize,
     },
-    /// The user took back the changes of turns.
+    /// The user undid the changes of turns.
     Undone(RestoreRecord),
-    /// The user took back an undo.
+    /// The user reverted an undo.
     Redone(RestoreRecord),
 }
 
@@ -262,4 +263,16 @@ pub struct RestoreRecord {
     pub files: usize,
     /// Whether nothing was left out.
     pub is_whole: bool,
+}
+
+/// A path for a message, with control characters escaped.
+pub fn shown_path(path: &Path) -> String {
+    visible(&path.to_string_lossy()).into_owned()
+}
+
+/// The first paths of a list, for a message.
+pub fn shown_paths<'a>(paths: impl ExactSizeIterator<Item = &'a PathBuf>, max: usize) -> String {
+    let more = paths.len().saturating_sub(max);
+    let named = paths.take(max).map(|path| shown_path(path));
+    named.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
 }

@@ -12,7 +12,7 @@ use crate::core::session::record;
 use crate::core::{Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, State, TimerId, UiRequest};
 use crate::model::snapshot::{
     Action, Capture, CaptureError, CaptureFault, Moment, Preview, RestoreRecord, Restored, SnapshotJob,
-    SnapshotNews, SnapshotRecord, SnapshotTask,
+    SnapshotNews, SnapshotRecord, SnapshotTask, shown_path,
 };
 use crate::model::{AgentCommand, ConnId, ItemId, Record, Response, SessionKey, Severity, TerminalJob};
 
@@ -81,6 +81,14 @@ pub fn on_first_key(state: &mut State, key: SessionKey, cx: &mut Cx) {
     }
 }
 
+/// The agent begins a turn of its own accord. It may begin many, so only one capture runs at a time.
+pub(in crate::core) fn on_own_turn(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let is_capturing = |session: &Session| session.undo.pending.is_some() || session.undo.after.is_some();
+    if !state.sessions.get(&key).is_some_and(is_capturing) {
+        on_turn(state, key, cx);
+    }
+}
+
 /// A turn begins.
 pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -108,7 +116,7 @@ pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut 
     }
 }
 
-/// The snapshot takes too long: the agent goes on without.
+/// Stops waiting for a snapshot that takes too long.
 pub(in crate::core) fn on_overdue(state: &mut State, key: SessionKey) {
     let Some(session) = state.sessions.get_mut(&key).filter(|session| session.undo.pending.is_some()) else {
         return;
@@ -293,8 +301,8 @@ fn on_restored(state: &mut State, key: SessionKey, restored: Result<Restored, St
         (RestoreOf::Undo, 1) => "Reverted the undo of 1 file. The agent is not told.".to_owned(),
         (RestoreOf::Undo, _) => format!("Reverted the undo of {files} files. The agent is not told."),
     };
-    let mut lines: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
-    lines.extend(refused.iter().map(|(path, why)| format!("{}: unchanged, {why}", path.display())));
+    let mut lines: Vec<String> = changed.iter().map(|path| shown_path(path)).collect();
+    lines.extend(refused.iter().map(|(path, why)| format!("{}: unchanged, {why}", shown_path(path))));
     let more = lines.len().saturating_sub(MAX_NAMED);
     lines.truncate(MAX_NAMED);
     lines.extend((more > 0).then(|| format!("{more} more")));
@@ -312,8 +320,8 @@ fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
     }
 }
 
-/// Lets what may change files wait as long as the snapshot before the turn is captured. The order of effects of an agent
-/// stays: whatever ends its requests lets them go first.
+/// Holds back effects that may change files until the snapshot before the turn is captured. Effects of an agent keep their
+/// order: whatever ends its requests releases them first.
 pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
     let waiting = state.sessions.values().filter(|session| session.undo.pending.is_some());
     let agents: BTreeSet<ConnId> = waiting.filter_map(|session| session.conn).collect();

@@ -11,6 +11,7 @@ use crate::core::session::access;
 use crate::core::state::changes::plain;
 use crate::core::state::lookup;
 use crate::core::{ItemBody, Session, State, ToolCall};
+use crate::model::snapshot::shown_paths;
 use crate::model::{Access, SessionKey, Severity, ToolKind};
 
 /// Maximum number of paths that are named.
@@ -29,7 +30,7 @@ fn calls(state: &State, root: SessionKey, turn: u32) -> impl Iterator<Item = (&S
     })
 }
 
-/// The files that a turn is known to have changed, absolute.
+/// The absolute paths of the files that a turn is known to have changed.
 pub(super) fn reported(state: &State, root: SessionKey, turn: u32) -> BTreeSet<PathBuf> {
     let mut paths = BTreeSet::new();
     for (session, call) in calls(state, root, turn) {
@@ -46,7 +47,7 @@ pub(super) fn reported(state: &State, root: SessionKey, turn: u32) -> BTreeSet<P
     paths
 }
 
-/// Tells of the changed paths that were not reported. They are relative to the folder, whose links are resolved in `root`.
+/// Adds a notice about the changed paths that were not reported. They are relative to the folder, whose links are resolved in `root`.
 pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, changed: &[PathBuf]) {
     let Some(session) = state.sessions.get(&key) else { return };
     let known = reported(state, key, turn);
@@ -80,9 +81,6 @@ pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, c
     let turn = if session.turn_count == turn { String::new() } else { format!("Turn {turn}: ") };
     let title =
         format!("{turn}{files} changed that the agent did not report, {cause}. /undo shows the changes.");
-    let mut names: Vec<String> =
-        unreported.iter().take(MAX_NAMED).map(|path| path.display().to_string()).collect();
-    let more = unreported.len().saturating_sub(MAX_NAMED);
-    names.extend((more > 0).then(|| format!("{more} more")));
-    call::notice(state, key, severity, title, Some(names.join(", ")));
+    let names = shown_paths(unreported.into_iter(), MAX_NAMED);
+    call::notice(state, key, severity, title, Some(names));
 }

@@ -257,6 +257,26 @@ fn a_prompt_in_the_running_turn_does_not_begin_another() {
 }
 
 #[test]
+fn an_agent_that_begins_many_turns_causes_one_capture_at_a_time() {
+    let mut app = with_undo();
+    app.agent(AgentEvent::TurnBegan(ID.into())).expect_sent("capture Before(0)");
+    for _ in 0..5 {
+        app.update(says("ok"));
+        let ended = Ok(Reply::TurnEnded { reason: StopReason::EndTurn, usage: None });
+        app.agent(AgentEvent::TurnEnded(ID.into(), ended)).agent(AgentEvent::TurnBegan(ID.into()));
+    }
+    app.expect_sent("capture After(0)");
+}
+
+#[test]
+fn control_characters_in_names_of_files_are_escaped() {
+    let mut app = with_undo();
+    turn(&mut app, 1, (1, 2), &["a\u{1b}[31m\nb"]);
+    assert!(app.last_notice().contains("changed that the agent did not report"), "{}", app.last_notice());
+    assert!(!app.last_notice().contains(char::is_control), "{}", app.last_notice());
+}
+
+#[test]
 fn an_agent_that_works_before_the_snapshot_is_noted() {
     let mut app = with_undo();
     app.submit("go");

@@ -1,4 +1,4 @@
-//! Does the jobs for snapshots, those of each folder in order on a thread of its own.
+//! Runs the snapshot jobs of each folder in order, on a thread of its own.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::{Entry, Limits, Options, Recovered, SnapshotError, Snapshots, Span, S
 use crate::host::regular;
 use crate::model::snapshot::{
     Action, Capture, CaptureError, CaptureFault, Moment, Plan, Preview, Restored, SnapshotId, SnapshotJob,
-    SnapshotNews, SnapshotTask, UndoRules,
+    SnapshotNews, SnapshotTask, UndoRules, shown_paths,
 };
 use crate::model::{Body, DiffChange, FileDiff, ServiceEvent, SessionKey};
 
@@ -124,8 +124,8 @@ struct Folder {
 }
 
 impl Folder {
-    /// Opens the snapshots, again if the options have changed, and recovers an interrupted restore: what is to be said
-    /// about it.
+    /// Opens the snapshots, again if the options have changed, and recovers an interrupted restore. Returns a
+    /// message about the restore.
     fn open(&mut self, path: &Path, options: Options) -> Result<Option<String>, SnapshotError> {
         if self.open.as_ref().is_some_and(|(known, _)| *known == options) {
             return Ok(None);
@@ -138,9 +138,12 @@ impl Folder {
             let left = if left.is_empty() {
                 String::new()
             } else {
-                format!(" Not touched, because they were changed by somebody else: {}.", names(&left))
+                format!(
+                    " Not touched, because they were changed by somebody else: {}.",
+                    shown_paths(left.iter(), MAX_NAMED)
+                )
             };
-            format!("An interrupted restore {what}: {}.{left}", names(&paths))
+            format!("An interrupted restore {what}: {}.{left}", shown_paths(paths.iter(), MAX_NAMED))
         }))
     }
 
@@ -201,13 +204,6 @@ impl Why {
             Self::Empty => "an empty folder",
         }
     }
-}
-
-/// The first paths of a list.
-fn names(paths: &[PathBuf]) -> String {
-    let named = paths.iter().take(MAX_NAMED).map(|path| path.display().to_string());
-    let more = paths.len().saturating_sub(MAX_NAMED);
-    named.chain((more > 0).then(|| format!("{more} more"))).collect::<Vec<_>>().join(", ")
 }
 
 /// The change of each step, up to a total size.

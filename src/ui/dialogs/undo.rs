@@ -34,10 +34,10 @@ const MAX_NAMED: usize = 3;
 #[derive(Debug)]
 pub struct UndoPage {
     key: SessionKey,
-    /// No other page has it.
+    /// The number of its offer.
     number: u64,
     title: String,
-    /// What the user should know about all of it.
+    /// Notes about the whole restore.
     notes: Vec<String>,
     files: Vec<RestoredFile>,
     selected: usize,
@@ -51,7 +51,7 @@ struct RestoredFile {
     is_chosen: bool,
     /// It cannot be chosen.
     is_refused: bool,
-    /// What the user should know about it.
+    /// A note about this file.
     note: String,
 }
 
@@ -82,7 +82,7 @@ pub fn undo_since(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx
     operations::offer_undo(&mut app.state, key, RestoreOf::Turns(turns), then, cx);
 }
 
-/// The turns from that of a prompt on whose changes can be undone.
+/// The turns whose changes can be undone, starting with that of a prompt.
 pub(super) fn turns_since(session: &Session, id: ItemId) -> Vec<u32> {
     let first = session.transcript.get(id).map_or(u32::MAX, |item| item.turn);
     let mut turns: Vec<u32> =
@@ -185,13 +185,12 @@ fn notes(state: &State, session: &Session, what: &RestoreOf) -> Vec<String> {
     if state.sessions.values().any(|other| is_busy(&other) && other.parent.is_none()) {
         notes.push("Another session is working in this folder.".to_owned());
     }
-    if let [first, ..] = session.undo.left_out.as_slice() {
+    if !session.undo.left_out.is_empty() {
         let count = session.undo.left_out.len();
         let named = session.undo.left_out.iter().take(MAX_NAMED);
         let named =
             named.map(|(path, why)| format!("{} ({why})", path.display())).collect::<Vec<_>>().join(", ");
         let more = if count > MAX_NAMED { ", …" } else { "" };
-        let _ = first;
         notes.push(format!("Never restored: {}, {named}{more}.", counted(count, "path", "paths")));
     }
     notes

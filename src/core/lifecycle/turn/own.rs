@@ -33,7 +33,7 @@ pub(in crate::core) fn on_began(state: &mut State, conn: ConnId, id: &SessionId,
     session.turn = Turn::Running { since: cx.now, last_news: cx.now };
     session.own_turn = Some(session.transcript.next_id());
     cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
-    undo::on_turn(state, key, cx);
+    undo::on_own_turn(state, key, cx);
 }
 
 pub(in crate::core) fn on_ended(

@@ -1,4 +1,4 @@
-//! What is known of the snapshots of a session's folder.
+//! The state of the snapshots of a session's folder.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ struct Before {
 /// What can be restored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
-    /// No other offer has it.
+    /// Unique among offers.
     pub number: u64,
     pub what: RestoreOf,
     /// `None` while it is being planned.
