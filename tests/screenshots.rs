@@ -30,6 +30,9 @@ args = [\"--acp\"]
 [agents.mine]
 title = \"My own agent\"
 command = \"my-agent\"
+
+[undo]
+enabled = false
 ";
 /// An agent that requires a key.
 const LOCKED: &str = r#"
