@@ -21,6 +21,7 @@ pub mod event;
 pub mod fault;
 pub mod field;
 pub mod fold;
+pub mod hunk;
 pub mod ids;
 pub mod input_keys;
 pub mod options;

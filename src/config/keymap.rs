@@ -70,6 +70,8 @@ pub enum Context {
     Changes,
     /// The files that an undo would restore; unbound keys are looked up in `Changes`.
     Restore,
+    /// The review of changes; unbound keys are looked up in `Changes`.
+    Review,
     /// Bindings for all contexts, looked up last.
     Global,
 }
@@ -96,6 +98,7 @@ impl Context {
         Self::Queue,
         Self::Changes,
         Self::Restore,
+        Self::Review,
     ];
 
     pub fn named(name: &str) -> Option<Self> {
@@ -123,6 +126,7 @@ impl Context {
             Self::Selection => "selection",
             Self::Changes => "changes",
             Self::Restore => "restore",
+            Self::Review => "review",
             Self::Global => "global",
         }
     }
@@ -147,6 +151,7 @@ impl Context {
             Self::Selection => "Selected text",
             Self::Changes => "Session changes",
             Self::Restore => "Undo and redo of files",
+            Self::Review => "Review of changes",
             Self::Global => "Global",
         }
     }
@@ -173,6 +178,7 @@ impl Context {
             Self::Selection => &[Self::Selection],
             Self::Changes => &[Self::Changes, Self::Global],
             Self::Restore => &[Self::Restore, Self::Changes, Self::Global],
+            Self::Review => &[Self::Review, Self::Changes, Self::Global],
             Self::Global => &[Self::Global],
         }
     }
@@ -197,7 +203,7 @@ impl Context {
     /// Whether a sequence may start with a key that types a character: no text is ever typed here, or text
     /// fields get the key first.
     fn allows_text_prefix(self) -> bool {
-        matches!(self, Self::Browse | Self::Form | Self::Queue | Self::Changes | Self::Restore)
+        matches!(self, Self::Browse | Self::Form | Self::Queue | Self::Changes | Self::Restore | Self::Review)
     }
 }
 

@@ -34,6 +34,7 @@ pub(in crate::core) mod providers;
 pub mod questions;
 pub(in crate::core) mod replies;
 pub(in crate::core) mod requests;
+pub(in crate::core) mod review;
 pub(in crate::core) mod servers;
 pub mod shell;
 pub(in crate::core) mod spool;

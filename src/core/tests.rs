@@ -29,6 +29,7 @@ pub(crate) mod recorder;
 pub(crate) mod remote;
 mod requests;
 pub(crate) mod resume;
+mod review;
 mod rules;
 mod servers;
 mod sessions;

@@ -36,6 +36,7 @@ mod git;
 mod merge;
 mod place;
 mod restore;
+mod review;
 mod store;
 pub mod worker;
 

@@ -178,6 +178,8 @@ pub enum Action {
     UndoTurn,
     /// Takes back the last undo of files.
     RedoTurn,
+    /// Shows what the turns of the session have changed on the disk, to accept or reject it.
+    ReviewChanges,
     /// Lists the prompts of the session, to go back to one.
     Rewind,
     /// Lists the prompts of the folder's history.
@@ -250,6 +252,16 @@ pub enum Action {
     ToggleAllChoices,
     /// In the page of an undo: restores the chosen files.
     RestoreFiles,
+    /// In a review: accepts the selected hunk.
+    AcceptHunk,
+    /// In a review: accepts all changes of the selected file.
+    AcceptFile,
+    /// In a review: reverts the selected hunk on the disk.
+    RejectHunk,
+    /// In a review: reverts all changes of the selected file on the disk.
+    RejectFile,
+    /// In a review: adds a comment on the selected hunk to the prompt.
+    CommentOnHunk,
     /// In a form: goes to the next field.
     NextField,
     /// In a form: goes to the previous field.

@@ -2,10 +2,12 @@
 //!
 //! `host::snapshots` captures and restores; `core::lifecycle::undo` decides when.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::hunk::Hunk;
 use super::{FileDiff, SessionKey, hex};
 use crate::escape::visible;
 
@@ -169,15 +171,53 @@ pub enum SnapshotTask {
         number: u64,
         spans: Vec<Span>,
     },
-    /// Restores these paths of a plan. Reported as [`SnapshotNews::Restored`].
-    Restore(Box<Plan>, Vec<PathBuf>),
+    /// Plans to revert what happened in the spans of these turns, the oldest first, and was not accepted. Reported as
+    /// [`SnapshotNews::Planned`].
+    Review { number: u64, spans: Vec<(u32, Span)>, accepted: AcceptedPaths },
+    /// Restores these parts of a plan. Reported as [`SnapshotNews::Restored`].
+    Restore(Box<Plan>, Vec<Part>),
+    /// Accepts a part of a plan. Reported as [`SnapshotNews::Accepted`].
+    Accept {
+        plan: Box<Plan>,
+        part: Part,
+        /// [`Accepted::turn`].
+        turn: u32,
+    },
 }
+
+/// A path of a plan, or some hunks of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub path: PathBuf,
+    /// In order; empty: the whole path.
+    pub hunks: Vec<Hunk>,
+}
+
+impl From<PathBuf> for Part {
+    fn from(path: PathBuf) -> Self {
+        Self { path, hunks: Vec::new() }
+    }
+}
+
+/// What the user has accepted of the changes of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The last turn before it was accepted.
+    pub turn: u32,
+    /// A snapshot of the path with only the accepted hunks; `None`: all changes were accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<SnapshotId>,
+}
+
+pub type AcceptedPaths = BTreeMap<PathBuf, Accepted>;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SnapshotNews {
     Captured(Moment, Result<Capture, CaptureError>),
     Planned(u64, Result<Preview, String>),
     Restored(Result<Restored, String>),
+    /// What was accepted of a path.
+    Accepted(PathBuf, Result<Accepted, String>),
     /// What became of a restore that was interrupted when parlor was killed, as a sentence.
     Recovered(String),
 }
@@ -216,9 +256,11 @@ pub enum CaptureFault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     pub plan: Plan,
-    /// What a restore would change, for each step of the plan; `None`: there is nothing to show, because it is not text
-    /// or too large.
+    /// What a restore would change, for each step of the plan, or for a review what it would revert; `None`: there is
+    /// nothing to show, because it is not text or too large.
     pub diffs: Vec<Option<FileDiff>>,
+    /// For a review, the hunks of each step that can be accepted and reverted on their own.
+    pub hunks: Vec<Vec<Hunk>>,
 }
 
 /// What a restore did.
@@ -253,6 +295,12 @@ pub enum SnapshotRecord {
     Undone(RestoreRecord),
     /// The user reverted an undo.
     Redone(RestoreRecord),
+    /// The user accepted changes of a path in a review.
+    Accepted {
+        path: PathBuf,
+        #[serde(flatten)]
+        what: Accepted,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

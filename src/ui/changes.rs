@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::core::State;
 use crate::core::state::changes::{ChangedFile, ChangesKey, changed_files, changes_key};
+use crate::model::hunk::Hunk;
 use crate::model::{DiffChange, SessionKey};
 use crate::ui::screen::DiffLayout;
 use crate::ui::text::Line;
@@ -36,6 +37,8 @@ pub(super) struct ChangesView {
     shows_context: bool,
     pub shown: Option<PathBuf>,
     pub jump: i32,
+    /// The hunk that the dialog has selected, and whether it is still to be scrolled to.
+    pub selected: Option<(Hunk, bool)>,
     /// The session and the state's counter of changes at the last call of [`Self::follow`].
     followed: Option<(SessionKey, u64)>,
 }
@@ -54,6 +57,19 @@ pub(super) struct Laid {
 }
 
 impl ChangesView {
+    /// Selects a hunk, to which the next frame scrolls if another one was selected.
+    pub fn select(&mut self, hunk: Option<&Hunk>) {
+        if self.selected.as_ref().map(|(hunk, _)| hunk) != hunk {
+            self.selected = hunk.map(|hunk| (hunk.clone(), true));
+        }
+    }
+
+    /// The line of the selected hunk, and whether to scroll to it.
+    pub(super) fn selected_line(&mut self, laid: &Laid) -> Option<(usize, bool)> {
+        let (hunk, is_new) = self.selected.as_mut()?;
+        Some((laid.line_of(hunk)?, std::mem::take(is_new)))
+    }
+
     /// Jumps by a number of hunks in the next frame (negative values go back).
     pub fn jump(&mut self, steps: i32) {
         self.jump = self.jump.saturating_add(steps);
@@ -207,6 +223,12 @@ impl Laid {
             begin += pages.len();
         }
         out
+    }
+
+    fn line_of(&self, hunk: &Hunk) -> Option<usize> {
+        let (diff, pages) = self.of.iter().zip(&self.pages).next()?;
+        let row = diff.row_of(hunk, pages.layout())?;
+        Some(usize::from(has_head(&self.of, 0)) + pages.line_of(row))
     }
 
     pub fn lines(&mut self, ctx: &FrameContext, top: usize, height: usize) -> Vec<Line<'static>> {

@@ -52,6 +52,7 @@ mod reason;
 mod refresh;
 mod request_view;
 mod requests;
+mod review;
 mod rewind;
 mod scroll;
 mod search;
@@ -148,7 +149,10 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
                 UiRequest::SavedGone(uid) => {
                     sessions::rows::change(app, |dialog| dialog.saved.retain(|row| row.uid != uid));
                 }
-                UiRequest::Undo(key) => undo::open(app, key),
+                UiRequest::Undo(key) => {
+                    undo::open(app, key);
+                    review::open(app, key);
+                }
                 UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
                 UiRequest::DraftChanged(key) if key != app.state.active => {}
                 UiRequest::DraftChanged(_) => draft::restore(app, cx),

@@ -8,10 +8,10 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use similar::{Algorithm, DiffOp, DiffTag, TextDiff};
+use similar::DiffTag;
 
+use crate::model::hunk::{Hunk, line_operations};
 use crate::model::{Around, Body, DiffChange, DiffPosition, FileDiff, PieceStart};
 
 pub mod cache;
@@ -30,13 +30,6 @@ const CONTEXT_LINES: usize = 3;
 /// If the position is unknown, a change with at least this number of unchanged lines is assumed to be an
 /// entire file; agents send short excerpts otherwise.
 const WHOLE_FILE_LINES: usize = 20;
-
-/// Timeout for computing the smallest diff; after it, the best result is used. Runs outside of frames
-/// (`cache`).
-const DEADLINE: Duration = Duration::from_millis(500);
-
-/// For longer texts, everything between the first and the last difference counts as replaced.
-const COMPARED_MAX_LINES: usize = 100_000;
 
 /// A change of one file, ready for drawing.
 #[derive(Debug, Clone)]
@@ -186,7 +179,7 @@ impl Diff {
         let cut = ends::Cut::of(&texts.0, &texts.1);
         let ((old, old_lines), (new, new_lines)) = (cut.lines(&texts.0), cut.lines(&texts.1));
         self.rows.extend(cut.note.map(Row::note));
-        let ops = operations(&old_lines, &new_lines);
+        let ops = line_operations(&old_lines, &new_lines);
         let last = ops.len();
         let mut same = 0;
         for (index, op) in ops.iter().enumerate() {
@@ -373,6 +366,26 @@ impl Diff {
         (0..self.len(layout)).filter(begins).collect()
     }
 
+    /// The first row of a hunk in a layout.
+    pub fn row_of(&self, hunk: &Hunk, layout: Layout) -> Option<usize> {
+        let is_in_hunk = |row: &Row| {
+            let (range, line) = match row.kind {
+                RowKind::Minus => (&hunk.old, row.old_line),
+                RowKind::Plus => (&hunk.new, row.new_line),
+                _ => return false,
+            };
+            line.checked_sub(1).is_some_and(|line| range.contains(&line))
+        };
+        let first = self.rows.iter().position(is_in_hunk)?;
+        match layout {
+            Layout::Unified => Some(first),
+            Layout::SideBySide => {
+                let first = Some(index(first));
+                self.sides.iter().position(|side| side.left == first || side.right == first)
+            }
+        }
+    }
+
     pub fn len(&self, layout: Layout) -> usize {
         match layout {
             Layout::Unified => self.rows.len(),
@@ -405,25 +418,6 @@ fn with_lines_around(old: &str, new: &str, is_new: bool, around: &Around) -> (Bo
     let after: String = around.after.split_inclusive('\n').take(below + usize::from(is_in_line)).collect();
     let whole = |text: &str| Body::from(format!("{before}{text}{after}"));
     (whole(old), whole(new), u32::try_from(count.min(above)).unwrap_or_default())
-}
-
-/// The operations from old to new lines. For very long texts, only the common start and end are compared.
-fn operations(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
-    if old.len().max(new.len()) <= COMPARED_MAX_LINES {
-        let diff =
-            TextDiff::configure().algorithm(Algorithm::Patience).timeout(DEADLINE).diff_slices(old, new);
-        return diff.ops().to_vec();
-    }
-    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
-    let max = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(max).take_while(|(a, b)| a == b).count();
-    let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
-    let ops = [
-        DiffOp::Equal { old_index: 0, new_index: 0, len: head },
-        DiffOp::Replace { old_index: head, old_len, new_index: head, new_len },
-        DiffOp::Equal { old_index: head + old_len, new_index: head + new_len, len: tail },
-    ];
-    ops.into_iter().filter(|op| !op.old_range().is_empty() || !op.new_range().is_empty()).collect()
 }
 
 fn number(line: usize) -> u32 {

@@ -86,7 +86,12 @@ fn on_event(app: &mut App, event: Event, cx: &mut Cx) {
         Event::Input => dialogs::on_input(app, Some(Input::Look), cx),
         Event::InputElsewhere => dialogs::on_input(app, Some(Input::Elsewhere), cx),
         Event::Key(events) => on_key(app, events, cx),
-        Event::Returned => app.guard.returned(),
+        Event::Returned => {
+            app.guard.returned();
+            // Files may have been edited.
+            let key = app.state.active;
+            operations::refresh_review(&mut app.state, key, cx);
+        }
         Event::Theme(name) => dialogs::on_terminal_theme(app, name, cx),
         Event::TypeIn(input) => operations::type_in(&app.state, app.state.active, input, cx),
         Event::Copy(text) => {

@@ -90,3 +90,37 @@ fn a_turn_is_undone_and_redone_also_after_a_restart() {
     screen.send(CTRL_Q);
     screen.wait_exit();
 }
+
+#[test]
+fn a_review_accepts_and_rejects_and_is_complete_after_a_restart() {
+    let machine = Machine::new();
+    fs::write(machine.file("old.txt"), "by the user").unwrap();
+    let mut screen = machine.start(&[]);
+    screen.wait_for("ready");
+    screen.send("go");
+    screen.wait_for("go");
+    screen.send("\r");
+    screen.wait_for("2 files");
+    screen.wait_until("both files are written", |_| machine.text("new.txt") == "by the agent");
+
+    command(&mut screen, "/review-changes", "accept file");
+    // The new file is the first one.
+    screen.send("r");
+    screen.wait_for("Reverted");
+    assert_eq!(machine.text("new.txt"), "absent");
+    screen.wait_for("accept hunk");
+    screen.send("a");
+    screen.wait_for("No changes left to review.");
+    screen.wait_for("I reverted all changes of this file.");
+    assert_eq!(machine.text("old.txt"), "by the agent");
+    screen.send(CTRL_Q);
+    screen.wait_exit();
+
+    let mut screen = machine.start(&["--continue"]);
+    screen.wait_for("I reverted all changes of this file.");
+    // Alt+V
+    screen.send("\u{1b}v");
+    screen.wait_for("No changes left to review.");
+    screen.send(CTRL_Q);
+    screen.wait_exit();
+}

@@ -203,6 +203,7 @@ actions! {
     Steer, "steer", PROMPT, "Send into the running turn", "inject interject queue amend";
     UndoTurn, "undo-turn", PROMPT, "Undo file changes of the last turn", "revert restore checkpoint";
     RedoTurn, "redo-turn", PROMPT, "Redo the file changes that were undone", "restore again";
+    ReviewChanges, "review-changes", PROMPT, "Review the changes on the disk", "accept reject hunk keep diff comment approve";
     Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "rewind checkpoint fork edit resend";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
@@ -249,6 +250,11 @@ actions! {
     ToggleChoice, "toggle-choice", HIDDEN, "Toggle choice", "";
     ToggleAllChoices, "toggle-all-choices", HIDDEN, "Choose all or none", "";
     RestoreFiles, "restore-files", HIDDEN, "Restore the chosen files", "";
+    AcceptHunk, "accept-hunk", HIDDEN, "Accept the hunk", "";
+    AcceptFile, "accept-file", HIDDEN, "Accept all changes of the file", "";
+    RejectHunk, "reject-hunk", HIDDEN, "Reject the hunk: revert it on the disk", "";
+    RejectFile, "reject-file", HIDDEN, "Reject the file: revert it on the disk", "";
+    CommentOnHunk, "comment-on-hunk", HIDDEN, "Comment on the hunk, for the next prompt", "";
     NextField, "next-field", HIDDEN, "Next field", "";
     PreviousField, "previous-field", HIDDEN, "Previous field", "";
     Decline, "decline", HIDDEN, "Decline", "";

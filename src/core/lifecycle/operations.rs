@@ -18,6 +18,10 @@ pub use super::policy::revoke;
 pub use super::prompt::remember;
 pub use super::providers::change as change_provider;
 pub use super::questions::answer;
+pub use super::review::{
+    accept as accept_part, comment as comment_on_part, quoted as quoted_part, refresh as refresh_review,
+    reject as reject_part, start as review_changes,
+};
 pub use super::shell::{
     fit_terminals, obstacle as shell_obstacle, password_obstacle, run as run_command, stop as stop_command,
     toggle_typing, type_in,

@@ -4,14 +4,13 @@
 //! command and allows nothing for that agent; files are restored only while no turn runs, after the user has seen which.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{call, unreported};
 use crate::core::session::record;
 use crate::core::{Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, State, TimerId, UiRequest};
 use crate::model::snapshot::{
-    Action, Capture, CaptureError, CaptureFault, Moment, Preview, RestoreRecord, Restored, SnapshotJob,
+    Action, Capture, CaptureError, CaptureFault, Moment, Part, Preview, RestoreRecord, Restored, SnapshotJob,
     SnapshotNews, SnapshotRecord, SnapshotTask, shown_path,
 };
 use crate::model::{AgentCommand, ConnId, ItemId, Record, Response, SessionKey, Severity, TerminalJob};
@@ -45,7 +44,7 @@ pub fn obstacle(state: &State, session: &Session) -> Option<String> {
     }
 }
 
-fn run(state: &State, key: SessionKey, task: SnapshotTask, cx: &mut Cx) {
+pub(super) fn run(state: &State, key: SessionKey, task: SnapshotTask, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     let (folder, rules) = (session.workspace.folder().to_owned(), state.setup.undo.clone());
     cx.effects.push(Effect::Snapshot(SnapshotJob { session: key, folder, rules, task }));
@@ -92,7 +91,8 @@ pub(in crate::core) fn on_own_turn(state: &mut State, key: SessionKey, cx: &mut 
 /// A turn begins.
 pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    session.undo.offer = None;
+    // A review goes on during a turn.
+    session.undo.offer.take_if(|offer| !matches!(offer.what, RestoreOf::Unaccepted { .. }));
     if session.undo.running.is_some() {
         return;
     }
@@ -140,6 +140,8 @@ pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: Snapsho
         }
         SnapshotNews::Planned(number, planned) => on_planned(state, key, (number, planned), cx),
         SnapshotNews::Restored(restored) => on_restored(state, key, restored, cx),
+        // `review` handles it.
+        SnapshotNews::Accepted(..) => {}
         SnapshotNews::Recovered(text) => call::notice(state, key, Severity::Warning, text, None),
     }
 }
@@ -196,7 +198,7 @@ fn on_failed(state: &mut State, key: SessionKey, moment: Moment, error: CaptureE
     }
 }
 
-fn note(session: &mut Session, record: SnapshotRecord) {
+pub(super) fn note(session: &mut Session, record: SnapshotRecord) {
     session.undo.apply(&record);
     record::note(session, Record::Snapshot(record));
 }
@@ -218,15 +220,26 @@ pub fn offer(
     cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let spans = session.undo.spans(&what);
     if session.undo.restoring.is_some() {
         return call::flash(state, "Files are being restored.", cx);
     }
+    plan(state, key, what, then, cx);
+    call::flash(state, "Comparing the files with their snapshots…", cx);
+}
+
+pub(super) fn plan(
+    state: &mut State,
+    key: SessionKey,
+    what: RestoreOf,
+    then: Option<(ItemId, RewindWay)>,
+    cx: &mut Cx,
+) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
     state.next.offer += 1;
     let number = state.next.offer;
-    session.undo.offer = Some(Offer { number, what, preview: None, then });
-    run(state, key, SnapshotTask::Plan { number, spans }, cx);
-    call::flash(state, "Comparing the files with their snapshots…", cx);
+    let task = session.undo.plan(number, &what);
+    session.undo.offer = Some(Offer { number, what, preview: None, then, part: None });
+    run(state, key, task, cx);
 }
 
 fn on_planned(
@@ -239,23 +252,31 @@ fn on_planned(
     let Some(offer) = session.undo.offer.as_mut().filter(|offer| offer.number == number) else { return };
     match planned {
         Ok(preview) if preview.plan.steps.iter().all(|step| step.action == Action::Nothing) => {
+            let text = match offer.what {
+                RestoreOf::Unaccepted { .. } => "No changes left to review.",
+                _ => "Nothing to restore: the files are already as they were.",
+            };
             session.undo.offer = None;
-            call::flash(state, "Nothing to restore: the files are already as they were.", cx);
+            call::flash(state, text, cx);
         }
         Ok(preview) => {
+            // What is said about a decision in a review stays.
+            let is_review = matches!(offer.what, RestoreOf::Unaccepted { .. });
             offer.preview = Some(preview);
-            state.clear_flash();
-            cx.requests.push(UiRequest::Undo(key));
+            if !is_review {
+                state.clear_flash();
+            }
         }
         Err(why) => {
             session.undo.offer = None;
             call::flash(state, why, cx);
         }
     }
+    cx.requests.push(UiRequest::Undo(key));
 }
 
-/// Restores these paths of the plan that was shown.
-pub fn restore(state: &mut State, key: SessionKey, paths: Vec<PathBuf>, cx: &mut Cx) {
+/// Restores these parts of the plan that was shown.
+pub fn restore(state: &mut State, key: SessionKey, parts: Vec<Part>, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if session.turn.is_running() {
         return call::flash(state, "Files are restored only while no turn is running.", cx);
@@ -263,7 +284,7 @@ pub fn restore(state: &mut State, key: SessionKey, paths: Vec<PathBuf>, cx: &mut
     let Some(offer) = session.undo.offer.take() else { return };
     let Some(plan) = offer.preview.as_ref().map(|preview| Box::new(preview.plan.clone())) else { return };
     session.undo.restoring = Some(offer);
-    run(state, key, SnapshotTask::Restore(plan, paths), cx);
+    run(state, key, SnapshotTask::Restore(plan, parts), cx);
 }
 
 fn on_restored(state: &mut State, key: SessionKey, restored: Result<Restored, String>, cx: &mut Cx) {
@@ -280,26 +301,26 @@ fn on_restored(state: &mut State, key: SessionKey, restored: Result<Restored, St
     };
     let to_do = preview.plan.steps.iter().filter(|step| step.action != Action::Nothing).count();
     let (is_whole, files) = (to_do == changed.len(), changed.len());
-    let turns = match &what {
-        RestoreOf::Turns(turns) => turns.clone(),
-        RestoreOf::Undo => session.undo.undone.last().map_or_else(Vec::new, |undone| undone.turns.clone()),
+    let (is_redo, turns) = match what {
+        RestoreOf::Turns(turns) => (false, turns),
+        RestoreOf::Undo => {
+            (true, session.undo.undone.last().map_or_else(Vec::new, |undone| undone.turns.clone()))
+        }
+        // `review` handles it.
+        RestoreOf::Unaccepted { .. } => return,
     };
     if files > 0 {
         let restore = RestoreRecord { turns, before: span.before, after: span.after, files, is_whole };
-        let record = match what {
-            RestoreOf::Turns(_) => SnapshotRecord::Undone(restore),
-            RestoreOf::Undo => SnapshotRecord::Redone(restore),
-        };
-        note(session, record);
+        note(
+            session,
+            if is_redo { SnapshotRecord::Redone(restore) } else { SnapshotRecord::Undone(restore) },
+        );
     }
-    let title = match (what, files) {
-        (_, 0) => "No file was restored.".to_owned(),
-        (RestoreOf::Turns(_), 1) => "Restored 1 file. /redo reverts this. The agent is not told.".to_owned(),
-        (RestoreOf::Turns(_), _) => {
-            format!("Restored {files} files. /redo reverts this. The agent is not told.")
-        }
-        (RestoreOf::Undo, 1) => "Reverted the undo of 1 file. The agent is not told.".to_owned(),
-        (RestoreOf::Undo, _) => format!("Reverted the undo of {files} files. The agent is not told."),
+    let count = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+    let title = match files {
+        0 => "No file was restored.".to_owned(),
+        _ if is_redo => format!("Reverted the undo of {count}. The agent is not told."),
+        _ => format!("Restored {count}. /redo reverts this. The agent is not told."),
     };
     let mut lines: Vec<String> = changed.iter().map(|path| shown_path(path)).collect();
     lines.extend(refused.iter().map(|(path, why)| format!("{}: unchanged, {why}", shown_path(path))));

@@ -79,8 +79,9 @@ pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, c
         count => format!("{count} files"),
     };
     let turn = if session.turn_count == turn { String::new() } else { format!("Turn {turn}: ") };
-    let title =
-        format!("{turn}{files} changed that the agent did not report, {cause}. /undo shows the changes.");
+    let title = format!(
+        "{turn}{files} changed that the agent did not report, {cause}. /review-changes shows what changed."
+    );
     let names = shown_paths(unreported.into_iter(), MAX_NAMED);
     call::notice(state, key, severity, title, Some(names));
 }

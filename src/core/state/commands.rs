@@ -61,6 +61,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     own("queue", &[], Action::OpenQueue),
     own("undo", &["revert"], Action::UndoTurn),
     own("redo", &[], Action::RedoTurn),
+    own("review-changes", &["review", "hunks"], Action::ReviewChanges),
     own("rewind", &["checkpoint"], Action::Rewind),
     own("inbox", &[], Action::OpenAttention),
     own("cancel", &["stop"], Action::CancelTurn),

@@ -6,16 +6,16 @@ use crate::core::lifecycle::operations;
 use crate::core::recording::restore::restore;
 use crate::core::*;
 use crate::model::snapshot::{
-    Action, Capture, CaptureError, CaptureFault, Entry, Kind, Moment, Plan, Preview, Restored, SnapshotId,
-    SnapshotNews, SnapshotRecord, Span, Step, UndoRules,
+    Action, Capture, CaptureError, CaptureFault, Entry, Kind, Moment, Part, Plan, Preview, Restored,
+    SnapshotId, SnapshotNews, SnapshotRecord, Span, Step, UndoRules,
 };
 use crate::model::*;
 
-fn id(number: u8) -> SnapshotId {
+pub(super) fn id(number: u8) -> SnapshotId {
     SnapshotId::of_digest(&[number; 20])
 }
 
-fn with_undo() -> TestCore {
+pub(super) fn with_undo() -> TestCore {
     let undo = UndoRules { is_on: true, ..UndoRules::default() };
     let setup = Setup { folder: "/code/shop".into(), start_with: Some(fake()), undo, ..Setup::default() };
     let mut app = TestCore::start(setup);
@@ -25,11 +25,11 @@ fn with_undo() -> TestCore {
     app
 }
 
-fn news(app: &mut TestCore, news: SnapshotNews) {
+pub(super) fn news(app: &mut TestCore, news: SnapshotNews) {
     app.service(ServiceEvent::Snapshot(KEY, news));
 }
 
-fn captured(app: &mut TestCore, moment: Moment, number: u8, changed: &[&str]) {
+pub(super) fn captured(app: &mut TestCore, moment: Moment, number: u8, changed: &[&str]) {
     let changed = changed.iter().map(Into::into).collect();
     let root = "/real/shop".into();
     let capture = Capture { id: id(number), root, changed, left_out: Vec::new(), pruned: 0 };
@@ -41,7 +41,7 @@ fn failed(app: &mut TestCore, moment: Moment, text: &str, kind: CaptureFault) {
 }
 
 /// A turn that changes these files.
-fn turn(app: &mut TestCore, number: u32, (before, after): (u8, u8), changed: &[&str]) {
+pub(super) fn turn(app: &mut TestCore, number: u32, (before, after): (u8, u8), changed: &[&str]) {
     app.submit("go");
     captured(app, Moment::Before(number), before, &[]);
     app.update(says("ok"));
@@ -50,29 +50,33 @@ fn turn(app: &mut TestCore, number: u32, (before, after): (u8, u8), changed: &[&
     app.fx.clear();
 }
 
-fn step(path: &str, action: Action) -> Step {
+pub(super) fn step(path: &str, action: Action) -> Step {
     let entry = |number: u8| Some(Entry { kind: Kind::File, id: id(number) });
     Step { path: path.into(), from: entry(1), to: entry(2), disk: entry(1), action }
 }
 
-fn preview(steps: Vec<Step>) -> Preview {
+pub(super) fn preview(steps: Vec<Step>) -> Preview {
     let diffs = vec![None; steps.len()];
-    Preview { plan: Plan { from: id(2), to: id(1), steps }, diffs }
+    Preview { plan: Plan { from: id(2), to: id(1), steps }, diffs, hunks: Vec::new() }
 }
 
-fn restored(app: &mut TestCore, (before, after): (u8, u8), changed: &[&str]) {
+pub(super) fn restored(app: &mut TestCore, (before, after): (u8, u8), changed: &[&str]) {
     let span = Span { before: id(before), after: id(after) };
     let changed = changed.iter().map(Into::into).collect();
     news(app, SnapshotNews::Restored(Ok(Restored { span, changed, refused: Vec::new() })));
 }
 
-fn planned(app: &mut TestCore, plan: Result<Preview, String>) {
+pub(super) fn planned(app: &mut TestCore, plan: Result<Preview, String>) {
     let number = app.state.next.offer;
     news(app, SnapshotNews::Planned(number, plan));
 }
 
 fn undo(app: &mut TestCore, what: RestoreOf) {
     app.flow(|state, cx| operations::offer_undo(state, KEY, what, None, cx));
+}
+
+fn parts(paths: &[&str]) -> Vec<Part> {
+    paths.iter().map(|path| Part::from(std::path::PathBuf::from(path))).collect()
 }
 
 fn write(path: &str) -> AgentRequest {
@@ -297,7 +301,7 @@ fn an_undo_is_shown_then_done_and_can_be_taken_back() {
     let steps = vec![step("a", Action::Write), step("b", Action::Delete), step("c", Action::Nothing)];
     planned(&mut app, Ok(preview(steps)));
     assert_eq!(app.requests.last(), Some(&UiRequest::Undo(KEY)));
-    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into(), "b".into()], cx));
+    app.flow(|state, cx| operations::restore_files(state, KEY, parts(&["a", "b"]), cx));
     app.expect_sent("restore [\"a\", \"b\"]");
     restored(&mut app, (3, 4), &["a", "b"]);
     assert!(app.last_notice().starts_with("Restored 2 files. /redo reverts this."), "{}", app.last_notice());
@@ -306,7 +310,7 @@ fn an_undo_is_shown_then_done_and_can_be_taken_back() {
     undo(&mut app, RestoreOf::Undo);
     app.sent();
     planned(&mut app, Ok(preview(vec![step("a", Action::Write), step("b", Action::Write)])));
-    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into(), "b".into()], cx));
+    app.flow(|state, cx| operations::restore_files(state, KEY, parts(&["a", "b"]), cx));
     restored(&mut app, (4, 5), &["a", "b"]);
     let turns: Vec<u32> = app.session().undo.undoable().map(|changes| changes.turn).collect();
     assert_eq!(turns, [2, 1]);
@@ -332,7 +336,7 @@ fn a_turn_of_which_a_file_was_left_can_still_be_undone() {
     turn(&mut app, 1, (1, 2), &["a", "b"]);
     undo(&mut app, RestoreOf::Turns(vec![1]));
     planned(&mut app, Ok(preview(vec![step("a", Action::Write), step("b", Action::Conflict)])));
-    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx));
+    app.flow(|state, cx| operations::restore_files(state, KEY, parts(&["a"]), cx));
     restored(&mut app, (2, 3), &["a"]);
     assert_eq!(app.session().undo.undoable().count(), 1);
     assert_eq!(app.session().undo.undone.len(), 1);
@@ -346,7 +350,7 @@ fn files_are_not_restored_during_a_turn() {
     planned(&mut app, Ok(preview(vec![step("a", Action::Write)])));
     app.submit("go on");
     app.sent();
-    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx)).expect_sent("");
+    app.flow(|state, cx| operations::restore_files(state, KEY, parts(&["a"]), cx)).expect_sent("");
 }
 
 #[test]
@@ -360,7 +364,7 @@ fn a_plan_that_was_replaced_and_a_restore_that_runs_are_not_mixed_up() {
     news(&mut app, SnapshotNews::Planned(first, Ok(preview(vec![step("b", Action::Write)]))));
     assert!(app.requests.is_empty(), "it is for the former one");
     planned(&mut app, Ok(preview(vec![step("a", Action::Write), step("b", Action::Write)])));
-    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into(), "b".into()], cx));
+    app.flow(|state, cx| operations::restore_files(state, KEY, parts(&["a", "b"]), cx));
     app.sent();
     undo(&mut app, RestoreOf::Turns(vec![1]));
     app.expect_sent("");
@@ -379,7 +383,7 @@ fn an_undo_that_fails_says_why() {
     assert!(app.session().undo.offer.is_none());
     undo(&mut app, RestoreOf::Turns(vec![1]));
     planned(&mut app, Ok(preview(vec![step("a", Action::Write)])));
-    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx));
+    app.flow(|state, cx| operations::restore_files(state, KEY, parts(&["a"]), cx));
     news(&mut app, SnapshotNews::Restored(Err("The disk is full.".into())));
     assert_eq!(app.last_notice(), "The files were not restored. The disk is full. ");
     assert_eq!(app.session().undo.undoable().count(), 1);
@@ -391,7 +395,7 @@ fn the_record_has_all_that_undo_needs() {
     turn(&mut app, 1, (1, 2), &["a"]);
     undo(&mut app, RestoreOf::Turns(vec![1]));
     planned(&mut app, Ok(preview(vec![step("a", Action::Write)])));
-    app.flow(|state, cx| operations::restore_files(state, KEY, vec!["a".into()], cx));
+    app.flow(|state, cx| operations::restore_files(state, KEY, parts(&["a"]), cx));
     restored(&mut app, (2, 3), &["a"]);
     turn(&mut app, 2, (3, 4), &["b"]);
     // parlor is killed during the third turn.
@@ -421,7 +425,7 @@ fn changes_that_the_agent_did_not_report_are_told_with_their_likely_cause() {
     app.update(SessionUpdate::Tool(Box::new(edit)));
     app.end_turn(StopReason::EndTurn);
     captured(&mut app, Moment::After(1), 2, &["a", "b", "c"]);
-    let text = "1 file changed that the agent did not report, maybe by an editor, a build or you. /undo shows the changes. c";
+    let text = "1 file changed that the agent did not report, maybe by an editor, a build or you. /review-changes shows what changed. c";
     assert_eq!(app.notices(), [text]);
 
     app.submit("run");
@@ -434,6 +438,6 @@ fn changes_that_the_agent_did_not_report_are_told_with_their_likely_cause() {
     app.end_turn(StopReason::EndTurn);
     let many: Vec<String> = (0..10).map(|number| format!("f{number}")).collect();
     captured(&mut app, Moment::After(2), 3, &many.iter().map(String::as_str).collect::<Vec<_>>());
-    let text = "10 files changed that the agent did not report, likely by its commands. /undo shows the changes. f0, f1, f2, f3, f4, f5, f6, f7, 2 more";
+    let text = "10 files changed that the agent did not report, likely by its commands. /review-changes shows what changed. f0, f1, f2, f3, f4, f5, f6, f7, 2 more";
     assert_eq!(app.last_notice(), text);
 }

@@ -295,7 +295,7 @@ impl Snapshots {
     }
 
     /// Makes a snapshot of the tree, unless the last one of the session is equal.
-    fn save(
+    pub(super) fn save(
         &self,
         git: &Git,
         session: &str,

@@ -45,10 +45,7 @@ impl Snapshots {
         let output = git.run(args, Vec::new())?;
         // Other codes are the number of conflicts, or an error.
         if output.code == Some(0) {
-            let id = git.line("save the merged text", ["hash-object", "-w", "--stdin"], output.stdout)?;
-            let id = super::id_of_bytes(id.as_bytes());
-            let id = id.ok_or_else(|| SnapshotError::Failed("Cannot save the merged text".to_owned()))?;
-            step.to = Some(Entry { kind: to.kind, id });
+            step.to = Some(Entry { kind: to.kind, id: self.add(output.stdout)? });
             step.action = Action::Merge;
         }
         Ok(())

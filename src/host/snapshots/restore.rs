@@ -138,6 +138,17 @@ impl Snapshots {
     /// # Errors
     /// There is no span, a snapshot is not in the store, or git failed. What is wrong with a single path is in its step.
     pub fn plan(&self, spans: &[Span]) -> Result<Plan, SnapshotError> {
+        self.plan_since(spans, &|_, _| false, BTreeMap::new())
+    }
+
+    /// Like [`Self::plan`], without the changes in spans for which `is_accepted` is true (their positions), and with
+    /// what the paths in `bases` were in these snapshots instead of before the first span.
+    pub(super) fn plan_since<'a>(
+        &self,
+        spans: &'a [Span],
+        is_accepted: &dyn Fn(&Path, usize) -> bool,
+        mut bases: BTreeMap<PathBuf, (Entry, &'a SnapshotId)>,
+    ) -> Result<Plan, SnapshotError> {
         let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
             return Err(SnapshotError::Refused("There is nothing to restore".to_owned()));
         };
@@ -152,7 +163,14 @@ impl Snapshots {
                 }
             }
             for Change { path, before, after } in self.changes(&span.before, &span.after)? {
-                let new = || Course { to: before, to_id: &span.before, last: None, is_broken: false };
+                if is_accepted(&path, position) {
+                    continue;
+                }
+                let (to, to_id) = match bases.remove(&path) {
+                    Some((entry, id)) => (Some(entry), id),
+                    None => (before, &span.before),
+                };
+                let new = || Course { to, to_id, last: None, is_broken: false };
                 paths.entry(path).or_insert_with(new).last = after;
             }
         }

@@ -14,6 +14,7 @@ mod captures;
 pub(super) mod crashes;
 mod lives;
 mod restores;
+mod reviews;
 mod spans;
 
 /// The way back from one snapshot to another.

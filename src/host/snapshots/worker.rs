@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{Entry, Limits, Options, Recovered, SnapshotError, Snapshots, Span, Step, Why, capture};
+use super::{Entry, Kind, Limits, Options, Recovered, SnapshotError, Snapshots, Span, Step, Why, capture};
 use crate::host::regular;
+use crate::model::hunk::{Hunk, hunks};
 use crate::model::snapshot::{
-    Action, Capture, CaptureError, CaptureFault, Moment, Plan, Preview, Restored, SnapshotId, SnapshotJob,
-    SnapshotNews, SnapshotTask, UndoRules, shown_paths,
+    Accepted, Action, Capture, CaptureError, CaptureFault, Moment, Plan, Preview, Restored, SnapshotId,
+    SnapshotJob, SnapshotNews, SnapshotTask, UndoRules, shown_paths,
 };
 use crate::model::{Body, DiffChange, FileDiff, ServiceEvent, SessionKey};
 
@@ -107,8 +108,11 @@ fn failure(job: &SnapshotJob, error: &SnapshotError) -> ServiceEvent {
             };
             SnapshotNews::Captured(*moment, Err(CaptureError { kind, text }))
         }
-        SnapshotTask::Plan { number, .. } => SnapshotNews::Planned(*number, Err(text)),
+        SnapshotTask::Plan { number, .. } | SnapshotTask::Review { number, .. } => {
+            SnapshotNews::Planned(*number, Err(text))
+        }
         SnapshotTask::Restore(..) => SnapshotNews::Restored(Err(text)),
+        SnapshotTask::Accept { part, .. } => SnapshotNews::Accepted(part.path.clone(), Err(text)),
     };
     ServiceEvent::Snapshot(job.session, news)
 }
@@ -179,11 +183,26 @@ impl Folder {
                 let mut plan = snapshots.plan(spans)?;
                 plan.steps.iter_mut().try_for_each(|step| snapshots.merge(step))?;
                 let diffs = diffs(snapshots, &plan);
-                Ok(SnapshotNews::Planned(*number, Ok(Preview { plan, diffs })))
+                Ok(SnapshotNews::Planned(*number, Ok(Preview { plan, diffs, hunks: Vec::new() })))
             }
-            SnapshotTask::Restore(plan, chosen) => {
-                let restored = snapshots.restore(name, plan, chosen)?;
-                let after = snapshots.capture(name, chosen)?;
+            SnapshotTask::Review { number, spans, accepted } => {
+                let plan = snapshots.review(spans, accepted)?;
+                let reverts = diffs(snapshots, &plan);
+                let changes = plan.steps.iter().zip(reverts).map(|(step, revert)| change(step, revert?));
+                let diffs: Vec<Option<FileDiff>> = changes.collect();
+                let hunks = plan.steps.iter().zip(&diffs).map(|(step, diff)| hunks_of(step, diff.as_ref()));
+                let hunks = hunks.collect();
+                Ok(SnapshotNews::Planned(*number, Ok(Preview { plan, diffs, hunks })))
+            }
+            SnapshotTask::Accept { plan, part, turn } => {
+                let base = snapshots.accept(name, plan, part)?;
+                Ok(SnapshotNews::Accepted(part.path.clone(), Ok(Accepted { turn: *turn, base })))
+            }
+            SnapshotTask::Restore(plan, parts) => {
+                let plan = snapshots.limited_to(plan, parts)?;
+                let chosen: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();
+                let restored = snapshots.restore(name, &plan, &chosen)?;
+                let after = snapshots.capture(name, &chosen)?;
                 let span = Span { before: restored.before.id, after: after.id };
                 let (changed, refused) = (restored.changed, restored.refused);
                 Ok(SnapshotNews::Restored(Ok(Restored { span, changed, refused })))
@@ -219,6 +238,25 @@ fn diffs(snapshots: &Snapshots, plan: &Plan) -> Vec<Option<FileDiff>> {
         Some(change)
     };
     plan.steps.iter().map(&mut diff).collect()
+}
+
+/// The reverse of what reverts it.
+fn change(step: &Step, revert: FileDiff) -> Option<FileDiff> {
+    let DiffChange::Texts { old: now, new: before } = revert.change else { return None };
+    let old = step.to.as_ref().map(|_| before);
+    Some(FileDiff { path: revert.path, change: DiffChange::Texts { old, new: now.unwrap_or_default() } })
+}
+
+/// The hunks of a changed text; of a new or deleted file, or one whose kind changed, there are none.
+fn hunks_of(step: &Step, diff: Option<&FileDiff>) -> Vec<Hunk> {
+    match (diff.map(|diff| &diff.change), &step.to, &step.disk) {
+        (Some(DiffChange::Texts { old: Some(old), new }), Some(to), Some(disk))
+            if to.kind == disk.kind && to.kind != Kind::Link =>
+        {
+            hunks(old, new)
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// From what is on the disk to what will be.

@@ -337,6 +337,7 @@ fn draw_file(
     if page.shown.as_ref() != Some(&file.path) {
         page.shown = Some(file.path.clone());
         *scroll = 0;
+        page.selected.iter_mut().for_each(|(_, scrolls)| *scrolls = true);
     }
     view.dialog.page = height;
     *scroll = (*scroll).min(all.saturating_sub(height));
@@ -346,6 +347,12 @@ fn draw_file(
         laid.at = jumped(&laid.hunks(), laid.at, *scroll, page.jump);
         let top = laid.at.map_or(*scroll, |at| at.saturating_sub(ROWS_ABOVE));
         *scroll = top.min(all.saturating_sub(height));
+    }
+    if let Some((line, scrolls)) = page.selected_line(&laid) {
+        laid.at = Some(line);
+        if scrolls {
+            *scroll = line.saturating_sub(ROWS_ABOVE).min(all.saturating_sub(height));
+        }
     }
     let top = *scroll;
     let lines = laid.lines(ctx, top, height);

@@ -16,7 +16,7 @@ use super::log_page::LogPage;
 use super::obstacle::obstacle;
 use super::{
     agent_options, agents, delete_turn, grants, history, inbox, items, jump, leave, locations, palette,
-    providers, queue, rewind, search, sessions, settings, sign_in, tabs, themes, titles, undo,
+    providers, queue, review, rewind, search, sessions, settings, sign_in, tabs, themes, titles, undo,
 };
 use crate::core::state::lookup::mode_option;
 
@@ -189,6 +189,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::OpenQueue => queue::open(app, cx),
         Action::UndoTurn => undo::undo(app, cx),
         Action::RedoTurn => undo::redo(app, cx),
+        Action::ReviewChanges => review::start(app, cx),
         Action::Rewind => rewind::open(app, cx),
         Action::NewSession => operations::new_session(&mut app.state, cx),
         Action::ForkSession => sessions::fork_session(app, key, cx),

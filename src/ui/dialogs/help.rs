@@ -25,7 +25,7 @@ const GAP: u16 = 4;
 /// Between the keys and the action.
 const KEYS_GAP: usize = 2;
 
-const IN_DIALOGS: [Context; 10] = [
+const IN_DIALOGS: [Context; 11] = [
     Context::Permission,
     Context::Choice,
     Context::List,
@@ -36,6 +36,7 @@ const IN_DIALOGS: [Context; 10] = [
     Context::Queue,
     Context::Changes,
     Context::Restore,
+    Context::Review,
 ];
 
 /// A task or context with its keys.

@@ -66,7 +66,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
             unless(session.outbox.queue_len() > 0 || !session.draft.trim().is_empty(), "The prompt is empty.")
         }
         Action::Rewind => unless(session.turn_count > 0, "No prompts in this session yet."),
-        Action::UndoTurn | Action::RedoTurn => of_undo(state, session, action),
+        Action::UndoTurn | Action::RedoTurn | Action::ReviewChanges => of_undo(state, session, action),
         Action::CancelTurn => unless(can_cancel(state), "No turn to cancel."),
         Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
         Action::SendAgain => unless(session.outbox.failed().is_some(), "No failed prompt."),
@@ -179,7 +179,9 @@ fn of_undo(state: &State, session: &Session, action: Action) -> Option<&'static 
     };
     match () {
         () if session.read_only.is_some() => Some("Continue the session first, with a prompt."),
-        () if session.turn.is_running() => Some("A turn is running. Cancel it first, or wait for its end."),
+        () if session.turn.is_running() && action != Action::ReviewChanges => {
+            Some("A turn is running. Cancel it first, or wait for its end.")
+        }
         () if has_none && action == Action::RedoTurn => Some("Nothing was undone in this session."),
         () if has_none => Some("No turn of this session has changed files that can be restored."),
         () => None,

@@ -10,8 +10,8 @@ use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
 use crate::core::state::changes::{ChangePart, ChangedFile};
 use crate::core::{Cx, Effect, RestoreOf, RewindWay, Session, State, ViewCommand};
-use crate::model::snapshot::{Action as Restore, Preview, Step};
-use crate::model::{Action, FileDiff, ItemId, SessionKey};
+use crate::model::snapshot::{Action as Restore, Part, Preview, Step};
+use crate::model::{Action, DiffPosition, FileDiff, ItemId, SessionKey};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::changes::{ChangesView, count};
@@ -99,12 +99,18 @@ pub fn open(app: &mut App, key: SessionKey) {
     }
     let Some(session) = app.state.sessions.get(&key) else { return };
     let Some(offer) = &session.undo.offer else { return };
-    let Some(preview) = &offer.preview else { return };
+    let (RestoreOf::Turns(_) | RestoreOf::Undo, Some(preview)) = (&offer.what, &offer.preview) else {
+        return;
+    };
     let page = UndoPage {
         key,
         number: offer.number,
         title: title(session, &offer.what),
-        notes: notes(&app.state, session, &offer.what),
+        notes: restore_notes(
+            &app.state,
+            session,
+            if let RestoreOf::Turns(turns) = &offer.what { turns } else { &[] },
+        ),
         files: files(preview, key),
         selected: 0,
     };
@@ -129,8 +135,11 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<RestoredFile> {
     let steps = preview.plan.steps.iter().zip(&preview.diffs);
     let is_change = |(step, _): &(&Step, _)| step.action != Restore::Nothing;
     let file = |(step, diff): (&Step, &Option<FileDiff>)| {
-        let parts =
-            diff.iter().map(|diff| ChangePart { diff: diff.clone(), position: None, item: (key, ItemId(0)) });
+        let parts = diff.iter().map(|diff| ChangePart {
+            diff: diff.clone(),
+            position: Some(DiffPosition::Whole),
+            item: (key, ItemId(0)),
+        });
         let path = diff.as_ref().map_or(&step.path, |diff| &diff.path).clone();
         let note = match &step.action {
             Restore::Conflict => {
@@ -158,24 +167,22 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<RestoredFile> {
     steps.filter(is_change).map(file).collect()
 }
 
-/// What the plan cannot know.
-fn notes(state: &State, session: &Session, what: &RestoreOf) -> Vec<String> {
+/// What a plan for these turns cannot know.
+pub(super) fn restore_notes(state: &State, session: &Session, turns: &[u32]) -> Vec<String> {
     let mut notes = Vec::new();
-    if let RestoreOf::Turns(turns) = what {
-        let of_it = session.undo.turns.iter().filter(|changes| turns.contains(&changes.turn));
-        for changes in of_it {
-            if changes.is_late {
-                notes.push(format!(
-                    "Turn {}: the agent had begun before the snapshot was complete. Earlier changes stay.",
-                    changes.turn
-                ));
-            }
-            if changes.files.is_none() {
-                notes.push(format!(
-                    "Turn {}: without a snapshot at its end. What was changed until the next prompt is undone, too.",
-                    changes.turn
-                ));
-            }
+    let of_it = session.undo.turns.iter().filter(|changes| turns.contains(&changes.turn));
+    for changes in of_it {
+        if changes.is_late {
+            notes.push(format!(
+                "Turn {}: the agent had begun before the snapshot was complete. Earlier changes are not included.",
+                changes.turn
+            ));
+        }
+        if changes.files.is_none() {
+            notes.push(format!(
+                "Turn {}: without a snapshot at its end. What was changed until the next prompt is included.",
+                changes.turn
+            ));
         }
     }
     let folder = session.workspace.folder();
@@ -235,7 +242,8 @@ impl Layer for UndoPage {
                     notify(&mut app.state, "No file is chosen.", cx);
                     return Flow::Stay;
                 }
-                operations::restore_files(&mut app.state, self.key, paths, cx);
+                let parts = paths.into_iter().map(Part::from).collect();
+                operations::restore_files(&mut app.state, self.key, parts, cx);
                 return Flow::Close;
             }
             _ => return scroll::scroll_page(action, cx),

@@ -6,6 +6,7 @@ use std::time::Instant;
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::hunk::MAX_COMPARED_LINES;
 use crate::ui::render_context::RenderContext;
 use crate::ui::screen::DiffLayout;
 use crate::ui::text::width;
@@ -308,9 +309,9 @@ fn only_the_requested_rows_are_drawn() {
 
 #[test]
 fn huge_texts_are_replaced_between_their_common_lines() {
-    let lines = |word: &str| format!("head\n{}tail\n", format!("{word}\n").repeat(COMPARED_MAX_LINES));
+    let lines = |word: &str| format!("head\n{}tail\n", format!("{word}\n").repeat(MAX_COMPARED_LINES));
     let diff = &Diff::of(&change(Some(&lines("old")), &lines("new")), None)[0];
-    assert_eq!((diff.removed, diff.added), (COMPARED_MAX_LINES, COMPARED_MAX_LINES));
+    assert_eq!((diff.removed, diff.added), (MAX_COMPARED_LINES, MAX_COMPARED_LINES));
     assert_eq!(diff.rows.first().map(|row| row.kind), Some(RowKind::Context));
     assert_eq!(diff.rows.last().map(|row| row.kind), Some(RowKind::Context));
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use crate::core::RewindWay;
 use crate::model::ItemId;
-use crate::model::snapshot::{Preview, RestoreRecord, SnapshotId, SnapshotRecord, Span};
+use crate::model::snapshot::{
+    AcceptedPaths, Part, Preview, RestoreRecord, SnapshotId, SnapshotRecord, SnapshotTask, Span,
+};
 
 /// The snapshots of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,6 +15,8 @@ pub struct Undo {
     pub turns: Vec<TurnChanges>,
     /// The restores that can be undone, oldest first.
     pub undone: Vec<RestoreRecord>,
+    /// What the user has accepted in a review.
+    pub accepted: AcceptedPaths,
     /// The snapshot before the running turn, or before one that was cut off.
     before: Option<Before>,
     /// The running turn, if there is to be a snapshot after it. A turn keeps its first number when prompts are added.
@@ -65,6 +69,8 @@ pub struct Offer {
     pub preview: Option<Preview>,
     /// Afterwards, goes back to this prompt.
     pub then: Option<(ItemId, RewindWay)>,
+    /// The part of a review that is being accepted or reverted.
+    pub part: Option<Part>,
 }
 
 /// What a restore undoes.
@@ -74,6 +80,8 @@ pub enum RestoreOf {
     Turns(Vec<u32>),
     /// The last undo.
     Undo,
+    /// What was not accepted of the changes through this turn, part by part.
+    Unaccepted { through: u32 },
 }
 
 impl Undo {
@@ -98,6 +106,9 @@ impl Undo {
                 self.mark(restore, false);
                 self.undone.pop();
             }
+            SnapshotRecord::Accepted { path, what } => {
+                self.accepted.insert(path.clone(), what.clone());
+            }
         }
     }
 
@@ -121,9 +132,9 @@ impl Undo {
         self.turns.iter().rev().filter(|changes| !changes.is_undone)
     }
 
-    /// The spans to undo, the oldest first.
-    pub(in crate::core) fn spans(&self, what: &RestoreOf) -> Vec<Span> {
-        match what {
+    /// The task that plans a restore.
+    pub(in crate::core) fn plan(&self, number: u64, what: &RestoreOf) -> SnapshotTask {
+        let spans = match what {
             RestoreOf::Turns(turns) => {
                 let chosen = self.turns.iter().filter(|changes| turns.contains(&changes.turn));
                 chosen.map(|changes| changes.span.clone()).collect()
@@ -134,7 +145,14 @@ impl Undo {
                 .map(|restore| Span { before: restore.before.clone(), after: restore.after.clone() })
                 .into_iter()
                 .collect(),
-        }
+            RestoreOf::Unaccepted { through } => {
+                let is_of_it = |changes: &&TurnChanges| !changes.is_undone && changes.turn <= *through;
+                let spans = self.turns.iter().filter(is_of_it);
+                let spans = spans.map(|changes| (changes.turn, changes.span.clone())).collect();
+                return SnapshotTask::Review { number, spans, accepted: self.accepted.clone() };
+            }
+        };
+        SnapshotTask::Plan { number, spans }
     }
 
     /// Adds what an earlier part of the record says.
@@ -142,5 +160,7 @@ impl Undo {
         earlier.turns.retain(|changes| self.turns.iter().all(|known| known.turn > changes.turn));
         earlier.turns.append(&mut self.turns);
         self.turns = earlier.turns;
+        earlier.accepted.append(&mut self.accepted);
+        self.accepted = earlier.accepted;
     }
 }

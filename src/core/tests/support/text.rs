@@ -112,7 +112,15 @@ pub fn effect_line(effect: &Effect) -> Option<String> {
         Effect::Snapshot(job) => match &job.task {
             SnapshotTask::Capture { moment, .. } => format!("capture {moment:?}"),
             SnapshotTask::Plan { spans, .. } => format!("plan {}", spans.len()),
-            SnapshotTask::Restore(_, paths) => format!("restore {paths:?}"),
+            SnapshotTask::Restore(_, parts) => {
+                format!("restore {:?}", parts.iter().map(|part| &part.path).collect::<Vec<_>>())
+            }
+            SnapshotTask::Review { spans, accepted, .. } => {
+                format!("review {} without {:?}", spans.len(), accepted.keys())
+            }
+            SnapshotTask::Accept { part, turn, .. } => {
+                format!("accept {:?} {:?} through {turn}", part.path, part.hunks)
+            }
         },
         Effect::OpenUrl(url) => format!("url {url}"),
         Effect::RunLogin { spec, .. } => format!("login {}", spec.command_line()),

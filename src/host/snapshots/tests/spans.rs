@@ -4,7 +4,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 use crate::host::snapshots::worker::SnapshotWorker;
-use crate::model::snapshot::{CaptureFault, Moment, SnapshotJob, SnapshotNews, SnapshotTask, UndoRules};
+use crate::model::snapshot::{
+    CaptureFault, Moment, Part, SnapshotJob, SnapshotNews, SnapshotTask, UndoRules,
+};
 use crate::model::{DiffChange, ServiceEvent, SessionKey};
 use crate::random::Random;
 
@@ -141,7 +143,7 @@ fn a_turn_is_captured_undone_and_redone_by_the_worker() {
 
     let chosen = all(&preview.plan);
     let SnapshotNews::Restored(Ok(restored)) =
-        work.run(SnapshotTask::Restore(Box::new(preview.plan), chosen))
+        work.run(SnapshotTask::Restore(Box::new(preview.plan), chosen.into_iter().map(Part::from).collect()))
     else {
         panic!()
     };
@@ -151,7 +153,7 @@ fn a_turn_is_captured_undone_and_redone_by_the_worker() {
     );
     let SnapshotNews::Planned(7, Ok(preview)) = work.run(plan_of(restored.span)) else { panic!() };
     let chosen = all(&preview.plan);
-    work.run(SnapshotTask::Restore(Box::new(preview.plan), chosen));
+    work.run(SnapshotTask::Restore(Box::new(preview.plan), chosen.into_iter().map(Part::from).collect()));
     assert_eq!((work.rig.text("text"), work.rig.text("new")), ("two\n".into(), String::new()));
 }
 
@@ -185,7 +187,7 @@ fn what_somebody_else_wrote_elsewhere_in_the_file_stays() {
     let change = &preview.diffs[0].as_ref().unwrap().change;
     let (old, new) = (text("agent", "user"), text("one", "user"));
     assert_eq!(*change, DiffChange::Texts { old: Some(old.as_str().into()), new: new.as_str().into() });
-    let chosen = vec!["text".into()];
+    let chosen = vec![Part::from(PathBuf::from("text"))];
     work.run(SnapshotTask::Restore(Box::new(preview.plan), chosen));
     assert_eq!(work.rig.text("text"), new);
 }

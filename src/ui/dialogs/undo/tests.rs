@@ -34,7 +34,7 @@ fn preview() -> Preview {
         diff("src/new.txt", "new\n", ""),
         None,
     ];
-    Preview { plan: Plan { from: id(2), to: id(1), steps }, diffs }
+    Preview { plan: Plan { from: id(2), to: id(1), steps }, diffs, hunks: Vec::new() }
 }
 
 fn turn(turn: u32, is_late: bool) -> TurnChanges {
@@ -54,7 +54,7 @@ fn offer_to(app: &mut App) {
     session.undo.left_out =
         vec![("media/film.mp4".into(), "too large"), ("vendor/lib".into(), "another repository")];
     let what = RestoreOf::Turns(vec![1, 2]);
-    session.undo.offer = Some(Offer { number: 1, what, preview: Some(preview()), then: None });
+    session.undo.offer = Some(Offer { number: 1, what, preview: Some(preview()), then: None, part: None });
     open(app, key);
 }
 
@@ -69,12 +69,12 @@ fn rig() -> Rig {
 fn restored(effects: &[Effect]) -> Vec<String> {
     let paths = effects.iter().find_map(|effect| match effect {
         Effect::Snapshot(job) => match &job.task {
-            SnapshotTask::Restore(_, paths) => Some(paths),
+            SnapshotTask::Restore(_, parts) => Some(parts),
             _ => None,
         },
         _ => None,
     });
-    paths.into_iter().flatten().map(|path| path.display().to_string()).collect()
+    paths.into_iter().flatten().map(|part| part.path.display().to_string()).collect()
 }
 
 fn flash(rig: &Rig) -> &str {

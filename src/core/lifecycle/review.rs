@@ -1,0 +1,192 @@
+//! Review of what the turns of a session have changed on the disk: parts are accepted, or reverted and reported to the
+//! agent in the draft.
+//!
+//! Invariant: nothing is sent by itself. What the agent wrote is quoted as an attachment, so that it mentions no file.
+
+use std::ops::Range;
+use std::path::Path;
+
+use super::{call, undo};
+use crate::core::{Cx, Effect, Offer, RestoreOf, State, UiRequest};
+use crate::model::hunk::Hunk;
+use crate::model::snapshot::{
+    Moment, Part, Preview, RestoreRecord, Restored, SnapshotNews, SnapshotRecord, SnapshotTask, shown_path,
+};
+use crate::model::{Attachment, DiffChange, SessionKey, Severity};
+
+/// Maximum number of lines of a hunk that are quoted.
+const MAX_QUOTED: usize = 60;
+
+/// Plans a review of all changes that were not accepted.
+pub fn start(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let what = unaccepted(state, key);
+    undo::offer(state, key, what, None, cx);
+}
+
+fn unaccepted(state: &State, key: SessionKey) -> RestoreOf {
+    let last = state.sessions.get(&key).and_then(|session| session.undo.turns.last());
+    RestoreOf::Unaccepted { through: last.map_or(0, |changes| changes.turn) }
+}
+
+/// Plans the review again if it is still shown.
+pub fn refresh(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    if state.sessions.get(&key).is_some_and(|session| is_review(session.undo.offer.as_ref())) {
+        let what = unaccepted(state, key);
+        undo::plan(state, key, what, None, cx);
+    }
+}
+
+fn is_review(offer: Option<&Offer>) -> bool {
+    offer.is_some_and(|offer| matches!(offer.what, RestoreOf::Unaccepted { .. }))
+}
+
+/// Accepts a part of the shown changes.
+pub fn accept(state: &mut State, key: SessionKey, part: Part, cx: &mut Cx) {
+    if let Some(Offer { what: RestoreOf::Unaccepted { through: turn }, preview: Some(preview), .. }) =
+        begin(state, key, &part, cx)
+    {
+        undo::run(state, key, SnapshotTask::Accept { plan: Box::new(preview.plan), part, turn }, cx);
+    }
+}
+
+/// Reverts a part of the shown changes.
+pub fn reject(state: &mut State, key: SessionKey, part: Part, cx: &mut Cx) {
+    if state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
+        return call::flash(state, "Changes are rejected only while no turn is running.", cx);
+    }
+    let Some(offer) = begin(state, key, &part, cx) else { return };
+    let Some(plan) = offer.preview.as_ref().map(|preview| Box::new(preview.plan.clone())) else { return };
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.undo.restoring = Some(offer);
+    }
+    undo::run(state, key, SnapshotTask::Restore(plan, vec![part]), cx);
+}
+
+/// The shown review with the part that is now accepted or reverted; `None`: another one is.
+fn begin(state: &mut State, key: SessionKey, part: &Part, cx: &mut Cx) -> Option<Offer> {
+    let undo = &mut state.sessions.get_mut(&key)?.undo;
+    let offer = undo.offer.as_mut().filter(|offer| offer.part.is_none() && offer.preview.is_some());
+    let Some(offer) = offer.filter(|_| undo.restoring.is_none()) else {
+        call::flash(state, "The changes are being compared. Try again.", cx);
+        return None;
+    };
+    offer.part = Some(part.clone());
+    Some(offer.clone())
+}
+
+/// Adds a comment on a part of the shown changes to the draft.
+pub fn comment(state: &mut State, key: SessionKey, part: &Part, text: &str, cx: &mut Cx) {
+    let quote = quoted(state, key, part);
+    add_to_draft(state, key, part, &quote, text, cx);
+}
+
+/// The lines of a part of the shown changes, as in a patch.
+pub fn quoted(state: &State, key: SessionKey, part: &Part) -> String {
+    let preview = state.sessions.get(&key).and_then(|session| session.undo.offer.as_ref()?.preview.as_ref());
+    preview.map(|preview| quote(preview, part)).unwrap_or_default()
+}
+
+pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: SnapshotNews, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    match news {
+        SnapshotNews::Accepted(path, accepted) => {
+            match accepted {
+                Ok(what) => undo::note(session, SnapshotRecord::Accepted { path, what }),
+                Err(why) => call::flash(state, why, cx),
+            }
+            refresh(state, key, cx);
+        }
+        SnapshotNews::Restored(restored) if is_review(session.undo.restoring.as_ref()) => {
+            on_reverted(state, key, restored, cx);
+        }
+        news => {
+            let is_end = matches!(news, SnapshotNews::Captured(Moment::After(_), _));
+            undo::on_news(state, key, news, cx);
+            if is_end {
+                refresh(state, key, cx);
+            }
+        }
+    }
+}
+
+fn on_reverted(state: &mut State, key: SessionKey, restored: Result<Restored, String>, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let Some(Offer { preview: Some(preview), part: Some(part), .. }) = session.undo.restoring.take() else {
+        return;
+    };
+    match restored {
+        Ok(Restored { span, changed, .. }) if !changed.is_empty() => {
+            let restore = RestoreRecord {
+                turns: Vec::new(),
+                before: span.before,
+                after: span.after,
+                files: changed.len(),
+                is_whole: false,
+            };
+            undo::note(session, SnapshotRecord::Undone(restore));
+            let quote = quote(&preview, &part);
+            let what = if part.hunks.is_empty() { "all changes of this file" } else { "this change" };
+            add_to_draft(state, key, &part, &quote, &format!("I reverted {what}."), cx);
+            call::flash(state, "Reverted, and added to the prompt. /redo restores it.", cx);
+        }
+        Ok(Restored { refused, .. }) => {
+            let why = refused.into_iter().next().map_or_else(String::new, |(_, why)| format!(": {why}"));
+            call::flash(state, format!("{} was not reverted{why}.", shown_path(&part.path)), cx);
+        }
+        Err(why) => {
+            call::notice(state, key, Severity::Error, format!("The change was not reverted. {why}"), None);
+        }
+    }
+    refresh(state, key, cx);
+}
+
+fn quote(preview: &Preview, part: &Part) -> String {
+    let position = preview.plan.steps.iter().position(|step| step.path == part.path);
+    let diff = position.and_then(|position| preview.diffs.get(position)?.as_ref());
+    let Some(DiffChange::Texts { old, new }) = diff.map(|diff| &diff.change) else { return String::new() };
+    let (old, new) = (old.as_deref().unwrap_or_default(), &**new);
+    let mut quoted = Vec::new();
+    for Hunk { old: removed, new: added } in &part.hunks {
+        quoted.extend(lines(old, removed).map(|line| format!("-{line}")));
+        quoted.extend(lines(new, added).map(|line| format!("+{line}")));
+    }
+    let more = quoted.len().saturating_sub(MAX_QUOTED);
+    quoted.truncate(MAX_QUOTED);
+    quoted.extend((more > 0).then(|| format!("({more} more lines)")));
+    quoted.join("\n")
+}
+
+fn lines<'t>(text: &'t str, range: &Range<u32>) -> impl Iterator<Item = &'t str> {
+    text.lines().skip(range.start as usize).take(range.len())
+}
+
+fn add_to_draft(state: &mut State, key: SessionKey, part: &Part, quote: &str, text: &str, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let lines = match part.hunks.first().map(|hunk| &hunk.new) {
+        Some(new) if new.len() > 1 => format!(":{}-{}", new.start + 1, new.end),
+        Some(new) => format!(":{}", new.start + 1),
+        None => String::new(),
+    };
+    let place = format!("{}{lines}", shown_path(&part.path));
+    if !session.draft.is_empty() && !session.draft.ends_with('\n') {
+        session.draft.push('\n');
+    }
+    let is_plain = is_plain(&part.path);
+    if is_plain {
+        session.draft.push_str(&place);
+    }
+    if !quote.is_empty() || !is_plain {
+        let attachment = Attachment::of_text(format!("{place}\n{quote}").trim_end());
+        session.draft.push_str(if is_plain { " " } else { "" });
+        session.draft.push_str(&attachment.label());
+        cx.effects.push(Effect::SaveAttachment(attachment));
+    }
+    session.draft.extend([": ", text, "\n"]);
+    cx.requests.push(UiRequest::DraftChanged(key));
+}
+
+/// Whether a path has no character that could begin a mention or a label in a prompt.
+fn is_plain(path: &Path) -> bool {
+    let is_plain = |ch: char| ch.is_alphanumeric() || matches!(ch, '/' | '.' | '_' | '-' | '+');
+    path.to_str().is_some_and(|path| path.chars().all(is_plain))
+}

@@ -1,0 +1,327 @@
+//! The review of what the turns of a session have changed on the disk, hunk by hunk.
+
+use std::path::PathBuf;
+
+use ratatui::layout::{Position, Rect};
+
+use crate::config::keymap::Context;
+use crate::core::lifecycle::operations;
+use crate::core::state::changes::{ChangePart, ChangedFile};
+use crate::core::{Cx, RestoreOf, Session, State};
+use crate::model::hunk::Hunk;
+use crate::model::snapshot::{Action as Restore, Part, Preview, Step, shown_path};
+use crate::model::{Action, DiffPosition, FileDiff, ItemId, Location, SessionKey, Target};
+use crate::ui::App;
+use crate::ui::canvas::Canvas;
+use crate::ui::changes::{ChangesView, count};
+use crate::ui::frame_context::FrameContext;
+use crate::ui::hits::Hit;
+use crate::ui::theme::Role;
+use crate::ui::view_state::ViewState;
+
+use super::changes::{Files, draw_files, draw_hints};
+use super::layer::{Flow, Layer};
+use super::line_dialog::{LineDialog, Purpose};
+use super::list::moved;
+use super::notice::notify;
+use super::undo::restore_notes;
+use super::{open as open_target, scroll};
+
+/// Maximum number of lines that are shown above a comment.
+const MAX_SHOWN: usize = 6;
+
+/// The changes that were neither accepted nor rejected.
+#[derive(Debug)]
+pub struct ReviewPage {
+    key: SessionKey,
+    /// The number of its offer.
+    number: u64,
+    notes: Vec<String>,
+    files: Vec<ReviewedFile>,
+    selected: usize,
+    /// The selected hunk of the selected file.
+    hunk: usize,
+}
+
+#[derive(Debug)]
+struct ReviewedFile {
+    /// Relative to the folder.
+    path: PathBuf,
+    shown: ChangedFile,
+    hunks: Vec<Hunk>,
+    is_refused: bool,
+    note: String,
+}
+
+/// A comment on a part of the changes.
+#[derive(Debug)]
+struct Comment {
+    key: SessionKey,
+    part: Part,
+}
+
+impl Purpose for Comment {
+    fn verb(&self) -> &'static str {
+        "add to the prompt"
+    }
+
+    fn accept(&self, text: &str, app: &mut App, cx: &mut Cx) -> Result<(), String> {
+        if text.is_empty() {
+            return Err("The comment is empty.".to_owned());
+        }
+        operations::comment_on_part(&mut app.state, self.key, &self.part, text, cx);
+        Ok(())
+    }
+}
+
+/// Plans a review of what the turns have changed and was not accepted.
+pub fn start(app: &mut App, cx: &mut Cx) {
+    let Some(session) = app.state.active_session() else { return };
+    let key = session.key;
+    if let Some(why) = operations::undo_obstacle(&app.state, session) {
+        return notify(&mut app.state, why, cx);
+    }
+    operations::review_changes(&mut app.state, key, cx);
+}
+
+/// Shows what was planned, or updates the page that shows it; closes the page if nothing is left.
+pub fn open(app: &mut App, key: SessionKey) {
+    let session = app.state.sessions.get(&key).filter(|_| app.state.active == key);
+    let offer = session.and_then(|session| Some((session, session.undo.offer.as_ref()?)));
+    let Some((session, offer)) = offer else {
+        return app.layers.retain::<ReviewPage>(|page| page.key != key);
+    };
+    let (RestoreOf::Unaccepted { through }, Some(preview)) = (&offer.what, &offer.preview) else { return };
+    let mut page = ReviewPage {
+        key,
+        number: offer.number,
+        notes: notes(&app.state, session, *through),
+        files: files(preview, key),
+        selected: 0,
+        hunk: 0,
+    };
+    if let Some(shown) = app.layers.find_mut::<ReviewPage>() {
+        page.follow(shown);
+        *shown = page;
+    } else {
+        app.layers.push(page);
+        app.state.clear_flash();
+    }
+}
+
+fn notes(state: &State, session: &Session, through: u32) -> Vec<String> {
+    let turns: Vec<u32> =
+        session.undo.undoable().map(|changes| changes.turn).filter(|turn| *turn <= through).collect();
+    let mut notes = restore_notes(state, session, &turns);
+    if session.turn.is_running() {
+        notes.push("A turn is running. Its changes are listed at its end.".to_owned());
+    }
+    notes
+}
+
+fn files(preview: &Preview, key: SessionKey) -> Vec<ReviewedFile> {
+    let file = |(position, step): (usize, &Step)| {
+        let diff = preview.diffs.get(position).and_then(Option::as_ref);
+        let part = |diff: &FileDiff| ChangePart {
+            diff: diff.clone(),
+            position: Some(DiffPosition::Whole),
+            item: (key, ItemId(0)),
+        };
+        let hunks = preview.hunks.get(position).cloned().unwrap_or_default();
+        let note = match (&step.action, diff) {
+            (Restore::Refused(why), _) => format!("It can only be accepted: {why}."),
+            (_, None) => "It is not text, or too large to be shown.".to_owned(),
+            (Restore::Conflict | Restore::Merge, _) => {
+                "Also changed since the turns, maybe by you or a rejection.".to_owned()
+            }
+            _ if step.to.as_ref().zip(step.disk.as_ref()).is_some_and(|(to, disk)| to.kind != disk.kind) => {
+                "Its kind or its executable bit has changed.".to_owned()
+            }
+            _ => String::new(),
+        };
+        ReviewedFile {
+            path: step.path.clone(),
+            shown: ChangedFile {
+                path: diff.map_or(&step.path, |diff| &diff.path).clone(),
+                parts: diff.map(part).into_iter().collect(),
+            },
+            hunks,
+            is_refused: matches!(step.action, Restore::Refused(_)),
+            note,
+        }
+    };
+    let steps = preview.plan.steps.iter().enumerate().filter(|(_, step)| step.action != Restore::Nothing);
+    steps.map(file).collect()
+}
+
+impl ReviewPage {
+    /// Selects what the page before it had selected, or what comes after that.
+    fn follow(&mut self, before: &Self) {
+        let Some(file) = before.files.get(before.selected) else { return };
+        let same = self.files.iter().position(|other| other.path == file.path);
+        let after = || self.files.iter().position(|other| other.path > file.path);
+        self.selected = same.or_else(after).unwrap_or(self.files.len().saturating_sub(1));
+        if same.is_some() {
+            self.hunk = before.hunk.min(self.last_hunk());
+        }
+    }
+
+    fn last_hunk(&self) -> usize {
+        self.files.get(self.selected).map_or(0, |file| file.hunks.len().saturating_sub(1))
+    }
+
+    /// The selected hunk, or the whole file; a file without hunks is always treated as a whole.
+    fn part(&self, is_whole: bool) -> Option<(&ReviewedFile, Part)> {
+        let file = self.files.get(self.selected)?;
+        let hunk = file.hunks.get(self.hunk).filter(|_| !is_whole);
+        Some((file, Part { path: file.path.clone(), hunks: hunk.cloned().into_iter().collect() }))
+    }
+
+    fn select(&mut self, selected: usize) {
+        (self.selected, self.hunk) = (selected, 0);
+    }
+
+    /// Goes to another hunk, also of another file.
+    fn step(&mut self, forward: bool) {
+        match (forward, self.hunk) {
+            (true, hunk) if hunk < self.last_hunk() => self.hunk += 1,
+            (true, _) if self.selected + 1 < self.files.len() => self.select(self.selected + 1),
+            (false, 0) if self.selected > 0 => {
+                self.selected -= 1;
+                self.hunk = self.last_hunk();
+            }
+            (false, hunk) => self.hunk = hunk.saturating_sub(1),
+            (true, _) => {}
+        }
+    }
+
+    fn accept(&self, app: &mut App, is_whole: bool, cx: &mut Cx) {
+        if let Some((_, part)) = self.part(is_whole) {
+            operations::accept_part(&mut app.state, self.key, part, cx);
+        }
+    }
+
+    fn reject(&self, app: &mut App, is_whole: bool, cx: &mut Cx) {
+        match self.part(is_whole) {
+            Some((file, _)) if file.is_refused => {
+                notify(&mut app.state, file.note.clone(), cx);
+            }
+            Some((_, part)) => operations::reject_part(&mut app.state, self.key, part, cx),
+            None => {}
+        }
+    }
+
+    fn comment(&self, app: &mut App) {
+        let Some((file, part)) = self.part(false) else { return };
+        let title = format!("Comment on {}", shown_path(&file.path));
+        let mut help = "Added to the prompt with these lines. Nothing is sent yet.".to_owned();
+        let quote = operations::quoted_part(&app.state, self.key, &part);
+        help.extend(quote.lines().take(MAX_SHOWN).map(|line| format!("\n{line}")));
+        app.layers.push(LineDialog::new(title, help, "", Comment { key: self.key, part }));
+    }
+
+    fn edit(&self, app: &mut App, cx: &mut Cx) {
+        if let Some((file, part)) = self.part(false) {
+            let line = part.hunks.first().map(|hunk| hunk.new.start + 1);
+            let location = Location { path: file.shown.path.clone(), line };
+            open_target::on_open(&mut app.state, Target::File(location), cx);
+        }
+    }
+}
+
+impl Layer for ReviewPage {
+    fn title(&self, _state: &State) -> String {
+        "Review".to_owned()
+    }
+
+    fn context(&self) -> Context {
+        Context::Review
+    }
+
+    fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
+        let count = self.files.len();
+        match action {
+            Action::NextField => self.select(moved(self.selected, 1, count)),
+            Action::PreviousField => self.select(moved(self.selected, -1, count)),
+            Action::Mark(position) => self.select(moved(usize::from(position), 0, count)),
+            Action::NextHunk => self.step(true),
+            Action::PreviousHunk => self.step(false),
+            Action::AcceptHunk => self.accept(app, false, cx),
+            Action::AcceptFile => self.accept(app, true, cx),
+            Action::RejectHunk => self.reject(app, false, cx),
+            Action::RejectFile => self.reject(app, true, cx),
+            Action::CommentOnHunk => self.comment(app),
+            Action::Accept => self.edit(app, cx),
+            _ => return scroll::scroll_page(action, cx),
+        }
+        Flow::Stay
+    }
+
+    fn on_close(&self, app: &mut App, _cx: &mut Cx) {
+        if let Some(session) = app.state.sessions.get_mut(&self.key) {
+            session.undo.offer = None;
+        }
+    }
+
+    fn stays_with_tab(&self) -> bool {
+        false
+    }
+
+    fn draw(
+        &self,
+        ctx: &FrameContext,
+        view: &mut ViewState,
+        area: Rect,
+        buf: &mut Canvas,
+    ) -> Option<Position> {
+        view.hits.add(area, Hit::Nothing);
+        buf.blank(area, ctx.style(Role::Text));
+        if area.height < 5 || area.width < 20 {
+            return None;
+        }
+        let mut page = std::mem::take(&mut view.restore);
+        if page.number != self.number {
+            *page = ChangesView::default();
+            page.number = self.number;
+        }
+        let shown: Vec<&ChangedFile> = self.files.iter().map(|file| &file.shown).collect();
+        count(&mut page, &shown);
+        let file = self.files.get(self.selected);
+        let hunk = file.and_then(|file| file.hunks.get(self.hunk));
+        page.select(hunk);
+        let of_file = file.map(|file| match file.hunks.len() {
+            0 => file.note.clone(),
+            count => format!("Hunk {} of {count}. {}", self.hunk + 1, file.note),
+        });
+        let notes: Vec<String> = of_file.into_iter().chain(self.notes.iter().cloned()).collect();
+        let files = Files {
+            title: "Review of the changes",
+            shown: &shown,
+            all: shown.len(),
+            selected: self.selected,
+            marks: &[],
+            notes: &notes,
+        };
+        draw_files(ctx, &mut page, &files, (area, view), buf);
+        let hint = |action: Action, does: &str| ctx.hint(Context::Review, action, does);
+        let what = if hunk.is_some() { "hunk" } else { "file" };
+        let mut hints = vec![
+            hint(Action::AcceptHunk, &format!("accept {what}")),
+            hint(Action::RejectHunk, &format!("reject {what}")),
+            hint(Action::CommentOnHunk, "comment"),
+            hint(Action::Escape, "close"),
+            hint(Action::NextHunk, "next"),
+        ];
+        if hunk.is_some() {
+            hints.push(hint(Action::AcceptFile, "accept file"));
+            hints.push(hint(Action::RejectFile, "reject file"));
+        }
+        hints.push(hint(Action::Accept, "edit"));
+        draw_hints(ctx, &hints, area.width.saturating_sub(2), area, buf);
+        view.restore = page;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+use super::*;
+use crate::core::{Effect, Offer, TurnChanges};
+use crate::model::snapshot::{Entry, Kind, Plan, SnapshotId, SnapshotTask, Span, UndoRules};
+use crate::model::{Body, DiffChange};
+use crate::ui::dialogs::testkit::Rig;
+use crate::ui::tests::fixture::{SIZES, ready};
+
+fn id(number: u8) -> SnapshotId {
+    SnapshotId::of_digest(&[number; 20])
+}
+
+fn step(path: &str, action: Restore) -> Step {
+    let entry = Some(Entry { kind: Kind::File, id: id(9) });
+    let to = entry.clone().filter(|_| action != Restore::Delete);
+    Step { path: path.into(), from: entry.clone(), to, disk: entry, action }
+}
+
+fn numbered(changes: &[(usize, &str)]) -> String {
+    let line = |number: usize| {
+        let changed = changes.iter().find(|(at, _)| *at == number);
+        changed.map_or_else(|| format!("line {number}\n"), |(_, text)| format!("{text}\n"))
+    };
+    (1..=30).map(line).collect()
+}
+
+fn preview() -> Preview {
+    let steps = vec![
+        step("src/a.txt", Restore::Write),
+        step("src/big.bin", Restore::Refused("its content is no longer in the store of snapshots".into())),
+        step("src/mine.txt", Restore::Conflict),
+        step("src/new.txt", Restore::Delete),
+        step("src/same.txt", Restore::Nothing),
+    ];
+    let diff = |path: &str, old: Option<String>, new: String| {
+        let change = DiffChange::Texts { old: old.map(Body::from), new: Body::from(new) };
+        Some(FileDiff { path: path.into(), change })
+    };
+    let (old, new) = (numbered(&[]), numbered(&[(3, "three"), (20, "twenty")]));
+    let hunks = crate::model::hunk::hunks(&old, &new);
+    let diffs = vec![
+        diff("src/a.txt", Some(old), new),
+        None,
+        diff("src/mine.txt", Some("before\n".into()), "mine\n".into()),
+        diff("src/new.txt", None, "new\n".into()),
+        None,
+    ];
+    let mine = crate::model::hunk::hunks("before\n", "mine\n");
+    let hunks = vec![hunks, vec![], mine, vec![], vec![]];
+    Preview { plan: Plan { from: id(2), to: id(1), steps }, diffs, hunks }
+}
+
+fn offer(app: &mut App, preview: Option<Preview>) {
+    let key = app.state.active;
+    let session = app.state.sessions.get_mut(&key).unwrap();
+    let span = Span { before: id(1), after: id(2) };
+    session.undo.turns = vec![TurnChanges { turn: 2, span, files: Some(4), is_late: true, is_undone: false }];
+    let what = RestoreOf::Unaccepted { through: 2 };
+    let number = session.undo.offer.as_ref().map_or(1, |offer| offer.number + 1);
+    session.undo.offer =
+        preview.map(|preview| Offer { number, what, preview: Some(preview), then: None, part: None });
+    open(app, key);
+}
+
+fn rig() -> Rig {
+    let mut rig = Rig::new();
+    rig.state.setup.undo = UndoRules { is_on: true, ..UndoRules::default() };
+    offer(&mut rig.app, Some(preview()));
+    rig
+}
+
+/// What is accepted or reverted, with the first lines of its hunks.
+fn done(effects: &[Effect]) -> Vec<String> {
+    let shown = |verb: &str, part: &Part| {
+        let lines: Vec<u32> = part.hunks.iter().map(|hunk| hunk.new.start + 1).collect();
+        format!("{verb} {} {lines:?}", part.path.display())
+    };
+    let jobs = effects.iter().filter_map(|effect| match effect {
+        Effect::Snapshot(job) => Some(&job.task),
+        _ => None,
+    });
+    let shown = jobs.map(|task| match task {
+        SnapshotTask::Accept { part, turn: 2, .. } => shown("accept", part),
+        SnapshotTask::Restore(_, parts) => shown("reject", &parts[0]),
+        other => format!("{other:?}"),
+    });
+    shown.collect()
+}
+
+fn flash(rig: &Rig) -> &str {
+    rig.state.flash.as_deref().unwrap_or_default()
+}
+
+#[test]
+fn changes_are_reviewed_by_hunk_at_all_sizes() {
+    let mut stage = ready();
+    offer(&mut stage.app, Some(preview()));
+    for size in SIZES {
+        insta::assert_snapshot!(format!("review-{}x{}", size.0, size.1), stage.digest(|_| {}, size));
+    }
+}
+
+#[test]
+fn a_key_accepts_or_rejects_the_selected_hunk_or_file() {
+    for (action, expected) in [
+        (Action::AcceptHunk, "accept src/a.txt [20]"),
+        (Action::RejectHunk, "reject src/a.txt [20]"),
+        (Action::AcceptFile, "accept src/a.txt []"),
+        (Action::RejectFile, "reject src/a.txt []"),
+    ] {
+        let mut rig = rig();
+        rig.act(Action::NextHunk);
+        assert_eq!(done(&rig.act(action)), [expected]);
+        assert!(!rig.layers.is_empty());
+    }
+}
+
+#[test]
+fn moving_past_the_last_hunk_of_a_file_shows_the_next_file() {
+    let mut rig = rig();
+    for _ in 0..9 {
+        rig.act(Action::NextHunk);
+    }
+    assert_eq!(done(&rig.act(Action::AcceptHunk)), ["accept src/new.txt []"]);
+    let mut rig = self::rig();
+    for _ in 0..4 {
+        rig.act(Action::NextHunk);
+    }
+    for _ in 0..3 {
+        rig.act(Action::PreviousHunk);
+    }
+    assert_eq!(done(&rig.act(Action::AcceptHunk)), ["accept src/a.txt [20]"]);
+}
+
+#[test]
+fn only_one_part_is_decided_at_a_time() {
+    let mut rig = rig();
+    rig.act(Action::AcceptHunk);
+    assert_eq!(done(&rig.act(Action::RejectFile)), [""; 0]);
+    assert_eq!(flash(&rig), "The changes are being compared. Try again.");
+}
+
+#[test]
+fn what_cannot_be_reverted_can_only_be_accepted() {
+    let mut rig = rig();
+    rig.act(Action::Mark(1));
+    assert_eq!(done(&rig.act(Action::RejectFile)), [""; 0]);
+    assert_eq!(flash(&rig), "It can only be accepted: its content is no longer in the store of snapshots.");
+    assert_eq!(done(&rig.act(Action::AcceptFile)), ["accept src/big.bin []"]);
+}
+
+#[test]
+fn the_page_follows_what_is_left() {
+    let mut rig = rig();
+    rig.act(Action::NextHunk);
+    let mut less = preview();
+    less.hunks[0].pop();
+    offer(&mut rig.app, Some(less.clone()));
+    assert_eq!(done(&rig.act(Action::AcceptHunk)), ["accept src/a.txt [3]"], "the last hunk that is left");
+    less.plan.steps[0].action = Restore::Nothing;
+    offer(&mut rig.app, Some(less));
+    assert_eq!(done(&rig.act(Action::AcceptFile)), ["accept src/big.bin []"], "the next file");
+    offer(&mut rig.app, None);
+    assert!(rig.layers.is_empty());
+}
+
+#[test]
+fn a_comment_is_added_to_the_prompt() {
+    let mut rig = rig();
+    rig.act(Action::CommentOnHunk);
+    rig.act(Action::Accept);
+    assert_eq!(rig.session().draft, "", "an empty comment is refused");
+    rig.type_line("Why?");
+    rig.act(Action::Accept);
+    let draft = rig.session().draft.clone();
+    assert!(draft.starts_with("src/a.txt:3 [Pasted text #"), "{draft}");
+    assert!(draft.ends_with(": 3 lines]: Why?\n"), "{draft}");
+    assert!(rig.layers.top::<ReviewPage>().is_some());
+}
+
+#[test]
+fn closing_the_page_ends_the_review() {
+    let mut rig = rig();
+    assert_eq!(done(&rig.act(Action::Escape)), [""; 0]);
+    assert!(rig.session().undo.offer.is_none());
+    assert!(rig.layers.is_empty());
+}
