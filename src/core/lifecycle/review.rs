@@ -51,15 +51,57 @@ pub fn accept(state: &mut State, key: SessionKey, part: Part, cx: &mut Cx) {
 
 /// Reverts a part of the shown changes.
 pub fn reject(state: &mut State, key: SessionKey, part: Part, cx: &mut Cx) {
-    if state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
-        return call::flash(state, "Changes are rejected only while no turn is running.", cx);
-    }
     let Some(offer) = begin(state, key, &part, cx) else { return };
+    if state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
+        queue(state, key, offer, part, cx);
+    } else {
+        revert(state, key, offer, part, cx);
+    }
+}
+
+fn revert(state: &mut State, key: SessionKey, mut offer: Offer, part: Part, cx: &mut Cx) {
     let Some(plan) = offer.preview.as_ref().map(|preview| Box::new(preview.plan.clone())) else { return };
+    offer.part = Some(part.clone());
     if let Some(session) = state.sessions.get_mut(&key) {
         session.undo.restoring = Some(offer);
     }
     undo::run(state, key, SnapshotTask::Restore(plan, vec![part]), cx);
+}
+
+/// Reverts a part at the end of the turn, when the agent does not write.
+fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    if let Some(shown) = &mut session.undo.offer {
+        shown.part = None;
+    }
+    let is_queued = session.undo.is_queued(&part);
+    let known = session.undo.queued.iter_mut().find(|(_, queued)| queued.path == part.path);
+    let text = match known {
+        _ if is_queued => "It is already reverted at the end of the turn.",
+        Some((of, _)) if of.number != offer.number => "Another part of this file is reverted first.",
+        known => {
+            match known {
+                Some((_, queued)) if part.hunks.is_empty() => queued.hunks.clear(),
+                Some((_, queued)) => {
+                    queued.hunks.extend(part.hunks);
+                    queued.hunks.sort_by_key(|hunk| hunk.new.start);
+                }
+                None => session.undo.queued.push((offer, part)),
+            }
+            "It is reverted at the end of the turn, unless the file is changed until then."
+        }
+    };
+    call::flash(state, text, cx);
+}
+
+/// Reverts the next part that has waited for the end of the turn.
+fn revert_next(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let is_free = !session.turn.is_running() && session.undo.restoring.is_none();
+    if is_free && !session.undo.queued.is_empty() {
+        let (offer, part) = session.undo.queued.remove(0);
+        revert(state, key, offer, part, cx);
+    }
 }
 
 /// The shown review with the part that is now accepted or reverted; `None`: another one is.
@@ -104,6 +146,7 @@ pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: Snapsho
             undo::on_news(state, key, news, cx);
             if is_end {
                 refresh(state, key, cx);
+                revert_next(state, key, cx);
             }
         }
     }
@@ -138,6 +181,7 @@ fn on_reverted(state: &mut State, key: SessionKey, restored: Result<Restored, St
         }
     }
     refresh(state, key, cx);
+    revert_next(state, key, cx);
 }
 
 fn quote(preview: &Preview, part: &Part) -> String {

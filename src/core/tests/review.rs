@@ -5,7 +5,9 @@ use super::undo::{captured, id, news, planned, preview, restored, step, turn, wi
 use crate::core::lifecycle::operations;
 use crate::core::*;
 use crate::model::hunk::hunks;
-use crate::model::snapshot::{Accepted, Action, Moment, Part, Preview, SnapshotNews, SnapshotRecord};
+use crate::model::snapshot::{
+    Accepted, Action, Moment, Part, Preview, SnapshotNews, SnapshotRecord, SnapshotTask,
+};
 use crate::model::*;
 
 const OLD: &str = "1\n2\n3\n";
@@ -30,6 +32,10 @@ fn reviewed() -> TestCore {
     assert_eq!(app.requests.last(), Some(&UiRequest::Undo(KEY)));
     app.fx.clear();
     app
+}
+
+fn snapshot_task(effect: Effect) -> Option<SnapshotTask> {
+    if let Effect::Snapshot(job) = effect { Some(job.task) } else { None }
 }
 
 fn accepted(app: &mut TestCore, what: Result<Accepted, String>) {
@@ -79,13 +85,11 @@ fn a_rejected_part_is_reverted_and_reported_in_the_draft() {
 }
 
 #[test]
-fn nothing_is_rejected_while_a_turn_runs() {
+fn changes_are_accepted_while_a_turn_runs() {
     let mut app = reviewed();
     app.submit("go");
     captured(&mut app, Moment::Before(2), 2, &[]);
     app.sent();
-    app.flow(|state, cx| operations::reject_part(state, KEY, part(0), cx)).expect_sent("");
-    assert_eq!(app.state.flash.as_deref(), Some("Changes are rejected only while no turn is running."));
     app.flow(|state, cx| operations::accept_part(state, KEY, part(0), cx));
     app.expect_sent("accept \"a\" [Hunk { old: 1..2, new: 1..2 }] through 1");
     accepted(&mut app, Ok(Accepted { turn: 1, base: None }));
@@ -94,6 +98,43 @@ fn nothing_is_rejected_while_a_turn_runs() {
     app.end_turn(StopReason::EndTurn).sent();
     captured(&mut app, Moment::After(2), 3, &["b"]);
     app.expect_sent("review 2 without [\"a\"]");
+}
+
+#[test]
+fn what_is_rejected_during_a_turn_is_reverted_at_its_end() {
+    let mut app = reviewed();
+    app.submit("go");
+    captured(&mut app, Moment::Before(2), 2, &[]);
+    app.sent();
+    for position in [1, 0, 0] {
+        app.flow(|state, cx| operations::reject_part(state, KEY, part(position), cx)).expect_sent("");
+    }
+    assert_eq!(app.state.flash.as_deref(), Some("It is already reverted at the end of the turn."));
+    app.end_turn(StopReason::EndTurn).sent();
+    captured(&mut app, Moment::After(2), 3, &[]);
+    let tasks: Vec<_> = app.fx.drain(..).filter_map(snapshot_task).collect();
+    let [SnapshotTask::Review { .. }, SnapshotTask::Restore(_, parts)] = &tasks[..] else {
+        panic!("{tasks:?}")
+    };
+    assert_eq!(parts[..], [Part { path: "a".into(), hunks: hunks(OLD, NEW) }], "both, in order");
+    restored(&mut app, (3, 4), &["a"]);
+    assert!(app.session().draft.ends_with("I reverted this change.\n"));
+    assert!(app.session().undo.queued.is_empty());
+}
+
+#[test]
+fn what_changed_before_the_end_of_the_turn_is_not_reverted() {
+    let mut app = reviewed();
+    app.submit("go");
+    captured(&mut app, Moment::Before(2), 2, &[]);
+    app.flow(|state, cx| operations::reject_part(state, KEY, part(1), cx));
+    app.end_turn(StopReason::EndTurn).sent();
+    captured(&mut app, Moment::After(2), 3, &["a"]);
+    app.sent();
+    news(&mut app, SnapshotNews::Restored(Err("a was changed meanwhile.".into())));
+    assert_eq!(app.last_notice().trim_end(), "The change was not reverted. a was changed meanwhile.");
+    app.expect_sent("review 2 without []");
+    assert_eq!(app.session().draft, "");
 }
 
 #[test]

@@ -289,9 +289,13 @@ impl Layer for ReviewPage {
         let file = self.files.get(self.selected);
         let hunk = file.and_then(|file| file.hunks.get(self.hunk));
         page.select(hunk);
-        let of_file = file.map(|file| match file.hunks.len() {
-            0 => file.note.clone(),
-            count => format!("Hunk {} of {count}. {}", self.hunk + 1, file.note),
+        let is_queued = self.part(false).is_some_and(|(_, part)| ctx.session.undo.is_queued(&part));
+        let of_file = file.map(|file| {
+            let count = file.hunks.len();
+            let hunk = (count > 0).then(|| format!("Hunk {} of {count}.", self.hunk + 1));
+            let queued = is_queued.then(|| "It is reverted at the end of the turn.".to_owned());
+            let note = Some(file.note.clone()).filter(|note| !note.is_empty());
+            [hunk, queued, note].into_iter().flatten().collect::<Vec<_>>().join(" ")
         });
         let notes: Vec<String> = of_file.into_iter().chain(self.notes.iter().cloned()).collect();
         let files = Files {

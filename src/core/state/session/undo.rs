@@ -37,6 +37,8 @@ pub struct Undo {
     pub offer: Option<Offer>,
     /// What is being restored.
     pub restoring: Option<Offer>,
+    /// The parts of reviews that are reverted at the end of the turn, each with its review.
+    pub queued: Vec<(Offer, Part)>,
 }
 
 /// The changes of a turn, which can be undone.
@@ -85,6 +87,14 @@ pub enum RestoreOf {
 }
 
 impl Undo {
+    /// Whether a part, or the hunk that it is, is reverted at the end of the turn.
+    pub fn is_queued(&self, part: &Part) -> bool {
+        let mut queued = self.queued.iter().filter(|(_, queued)| queued.path == part.path);
+        queued.any(|(_, queued)| {
+            queued.hunks.is_empty() || part.hunks.first().is_some_and(|hunk| queued.hunks.contains(hunk))
+        })
+    }
+
     /// Applies what was recorded, or is recorded now.
     pub(in crate::core) fn apply(&mut self, record: &SnapshotRecord) {
         match record {
