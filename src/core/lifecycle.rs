@@ -10,6 +10,7 @@
 //! `callbacks` are another circle, because a request answered by the user is executed by the code that asked.
 //! Invariant: only advertised methods are called.
 
+pub(in crate::core) mod approve_all;
 pub mod archive;
 pub(in crate::core) mod auth;
 pub(crate) mod call;

@@ -2,6 +2,7 @@
 //!
 //! Each gives events or calls operations, and compares a digest of the state, the questions and the effects.
 
+mod approve_all;
 pub(crate) mod archive;
 mod attachments;
 mod attention;

@@ -178,6 +178,8 @@ pub enum Action {
     UndoTurn,
     /// Takes back the last undo of files.
     RedoTurn,
+    /// Approves all permission requests without asking, after a question, or stops that.
+    ToggleApproveAll,
     /// Shows what the turns of the session have changed on the disk, to accept or reject it.
     ReviewChanges,
     /// Lists the prompts of the session, to go back to one.

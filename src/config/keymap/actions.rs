@@ -206,6 +206,7 @@ actions! {
     ReviewChanges, "review-changes", PROMPT, "Review the changes on the disk", "accept reject hunk keep diff comment approve";
     Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "rewind checkpoint fork edit resend";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
+    ToggleApproveAll, "toggle-approve-all", AGENT, "Approve all requests, or stop that", "yolo auto bypass skip permissions allow everything dangerous";
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
     OpenThemes, "open-themes", APPLICATION, "Select theme", "color colour dark light appearance";
     OpenSettings, "open-settings", APPLICATION, "Settings", "config configuration preferences options keys keybindings shortcuts";

@@ -3,6 +3,7 @@
 //! `ui::dialogs` calls them on actions of the user. An operation that does not apply to the state does nothing, or
 //! shows a message in the status line. Each is implemented in its own module and re-exported here.
 
+pub use super::approve_all::{is_on as approves_all, toggle as toggle_approve_all};
 pub use super::archive::{continue_last, list_saved, open_saved, start_reading};
 pub(crate) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out, variables_refused};

@@ -38,6 +38,8 @@ pub(in crate::core) fn of(state: &State, conn: ConnId, key: SessionKey) -> Polic
         let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.workspace.cwd;
         let stored = state.grants.iter().filter(is_its);
         grants.extend(stored.map(|stored| (stored.grant.clone(), GrantScope::Folder)));
+        let approves_all = root.permissions.approves_all(conn).is_some();
+        grants.extend(approves_all.then_some((Grant::AnyCommand, GrantScope::Session)));
     }
     Policy {
         rules: setup.policy,

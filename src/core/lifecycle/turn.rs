@@ -478,6 +478,7 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
     callbacks::stop_files(state, key, true, cx);
     undo::on_turn_end(state, key, cx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.permissions.end_turn();
     if !may_go_on {
         session.outbox.stop_next();
     }

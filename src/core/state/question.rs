@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::ui_request::RewindWay;
-use crate::core::{Effect, OpenRequest, State};
+use crate::core::{ApproveAll, Effect, OpenRequest, State};
 use crate::guard;
 use crate::model::{
     AgentSpec, ConnId, FieldValue, ItemId, RegistryAgent, RequestId, SessionId, SessionInfo, SessionKey,
@@ -110,6 +110,7 @@ pub enum Consequence {
     /// Copies a session at the end of this turn, or completely.
     Fork(SessionKey, Option<u32>),
     Rewind(SessionKey, ItemId, RewindWay),
+    ApproveAll(SessionKey, ApproveAll),
 }
 
 /// The user's decision about files of a folder: its MCP servers, configuration or templates.
@@ -136,6 +137,7 @@ impl Consequence {
                 TrustAnswer::NotNow => guard::Effect::Reject,
                 TrustAnswer::Use | TrustAnswer::LeaveOut => guard::Effect::Lasting,
             },
+            Self::ApproveAll(..) => guard::Effect::Lasting,
             _ => guard::Effect::Once,
         }
     }

@@ -31,7 +31,7 @@ use index::ItemIndex;
 pub use listed::ListedFiles;
 pub use loose::Loose;
 pub use outbox::{Handling, Outbox, Prompt, PromptState, Release};
-pub use permissions::{Approval, Permissions};
+pub use permissions::{Approval, ApproveAll, Permissions};
 pub use request::*;
 pub(in crate::core) use resume::Opened;
 pub use resume::{ResumeConfidence, ResumeState};

@@ -6,17 +6,17 @@ use crate::core::*;
 use crate::model::*;
 
 /// A running turn with rules.
-fn ruled(rules: &[&str]) -> TestCore {
+pub(super) fn ruled(rules: &[&str]) -> TestCore {
     let mut app = TestCore::running();
     app.state.setup.rules = Rules::new(rules.iter().map(|text| Rule::parse(text).unwrap()).collect());
     app
 }
 
-fn command(line: &str) -> TerminalCommand {
+pub(super) fn command(line: &str) -> TerminalCommand {
     TerminalCommand { command: line.into(), ..TerminalCommand::default() }
 }
 
-fn request(change: impl FnOnce(&mut ToolCallPatch)) -> AgentRequest {
+pub(super) fn request(change: impl FnOnce(&mut ToolCallPatch)) -> AgentRequest {
     let mut tool = ToolCallPatch::new("t".into());
     change(&mut tool);
     let options = vec![
@@ -27,7 +27,7 @@ fn request(change: impl FnOnce(&mut ToolCallPatch)) -> AgentRequest {
     AgentRequest::Permission(PermissionRequest { session: Some(ID.into()), tool, options })
 }
 
-fn runs(line: &str) -> AgentRequest {
+pub(super) fn runs(line: &str) -> AgentRequest {
     let input = ToolInput { command: Some(line.to_owned()), ..ToolInput::default() };
     request(|patch| {
         patch.kind = Patch::Set(ToolKind::Execute);
@@ -35,14 +35,14 @@ fn runs(line: &str) -> AgentRequest {
     })
 }
 
-fn titled(title: &str) -> AgentRequest {
+pub(super) fn titled(title: &str) -> AgentRequest {
     request(|patch| {
         patch.kind = Patch::Set(ToolKind::Execute);
         patch.title = Patch::Set(title.to_owned());
     })
 }
 
-fn edits(path: &str) -> AgentRequest {
+pub(super) fn edits(path: &str) -> AgentRequest {
     let change = DiffChange::Texts { old: Some("a".into()), new: "b".into() };
     let diff = FileDiff { path: path.into(), change };
     request(|patch| {
@@ -51,7 +51,7 @@ fn edits(path: &str) -> AgentRequest {
     })
 }
 
-fn decided(app: &TestCore) -> (Option<String>, Decider, Option<String>) {
+pub(super) fn decided(app: &TestCore) -> (Option<String>, Decider, Option<String>) {
     let records = app.recorded().into_iter().map(|event| event.record);
     let mut decisions = records.filter_map(|record| match record {
         Record::Decided { option_id, by, rule, .. } => Some((option_id, by, rule)),

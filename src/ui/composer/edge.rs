@@ -7,6 +7,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use crate::config::keymap::Context;
+use crate::core::ApproveAll;
+use crate::core::lifecycle::operations;
 use crate::model::{Action, mentions, output_number};
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
@@ -56,6 +58,13 @@ struct Label {
 impl Label {
     fn new(ctx: &FrameContext, role: Role, text: &str, action: Option<Action>, rank: u8) -> Self {
         Self { line: ctx.span(role, format!(" {text} ")).into(), action, rank }
+    }
+
+    fn reversed(mut self) -> Self {
+        for span in &mut self.line.spans {
+            span.style = span.style.add_modifier(Modifier::REVERSED);
+        }
+        self
     }
 }
 
@@ -177,11 +186,7 @@ fn focus_chip(ctx: &FrameContext, focus: Context, width: u16) -> Option<Label> {
     // In a replay no key moves the focus.
     let key = ctx.key(context, action)?;
     let text = format!("Focus: {name} {} {key}{does}", ctx.render.glyphs.dot);
-    let mut label = Label::new(ctx, Role::Accent, &text, Some(action), 9);
-    for span in &mut label.line.spans {
-        span.style = span.style.add_modifier(Modifier::REVERSED);
-    }
-    Some(label)
+    Some(Label::new(ctx, Role::Accent, &text, Some(action), 9).reversed())
 }
 
 fn is_command(ctx: &FrameContext) -> bool {
@@ -209,11 +214,7 @@ fn shell(ctx: &FrameContext, width: u16) -> Vec<Label> {
         if session.draft.starts_with("!!") {
             title.push_str(if is_narrow { ", attached" } else { ", output goes into the next prompt" });
         }
-        let mut label = Label::new(ctx, Role::Warning, &title, None, 9);
-        for span in &mut label.line.spans {
-            span.style = span.style.add_modifier(Modifier::REVERSED);
-        }
-        return vec![label];
+        return vec![Label::new(ctx, Role::Warning, &title, None, 9).reversed()];
     }
     let outputs = if session.draft.contains("@!") { mentions(&session.draft) } else { Vec::new() };
     let attached = outputs.into_iter().filter_map(|(_, mention)| {
@@ -249,7 +250,15 @@ fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     };
     let mode = ctx.mode().map(|mode| label("mode", &mode, mode_role(&mode), Action::OpenModes, 8));
     let model = ctx.model().map(|model| label("model", &model, Role::Composer, Action::OpenModels, 3));
-    mode.into_iter().chain(model).collect()
+    let approval = operations::approves_all(ctx.session).map(|scope| {
+        let text = match scope {
+            _ if is_narrow => "approves all",
+            ApproveAll::Turn => "approves all requests of the turn",
+            ApproveAll::Session => "approves all requests",
+        };
+        Label::new(ctx, Role::Error, text, Some(Action::ToggleApproveAll), 10).reversed()
+    });
+    approval.into_iter().chain(mode).chain(model).collect()
 }
 
 /// The colour of a mode by what its name says about requests: few or no requests are a warning.

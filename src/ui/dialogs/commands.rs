@@ -39,6 +39,7 @@ pub fn is_allowed_during_request(action: Action) -> bool {
             | Action::OpenSettings
             | Action::OpenBindings
             | Action::OpenGrants
+            | Action::ToggleApproveAll
             | Action::OpenQueue
             | Action::NewSession
             | Action::OpenAttention
@@ -173,6 +174,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::OpenModels => agent_options::open_models(app),
         Action::OpenOptions => agent_options::open_options(app),
         Action::OpenGrants => grants::open(app),
+        Action::ToggleApproveAll => operations::toggle_approve_all(&mut app.state, key, cx),
         Action::OpenSettings => settings::open(app),
         Action::OpenBindings => settings::open_bindings(app),
         Action::OpenThemes => themes::open(app, cx),

@@ -68,7 +68,12 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::Rewind => unless(session.turn_count > 0, "No prompts in this session yet."),
         Action::UndoTurn | Action::RedoTurn | Action::ReviewChanges => of_undo(state, session, action),
         Action::CancelTurn => unless(can_cancel(state), "No turn to cancel."),
-        Action::OpenConnection => unless(session.conn.is_some(), "No agent running."),
+        Action::ToggleApproveAll if session.parent.is_some() => {
+            Some("Requests are approved in the parent session.")
+        }
+        Action::OpenConnection | Action::ToggleApproveAll => {
+            unless(session.conn.is_some(), "No agent running.")
+        }
         Action::SendAgain => unless(session.outbox.failed().is_some(), "No failed prompt."),
         Action::RestartAgent => unless(
             (session.conn.is_some() && session.phase != SessionPhase::NoAgent) || session.read_only.is_some(),

@@ -3,12 +3,13 @@
 //! What a call shows may deny it or have it asked about; only what is certain allows it: the command of its input, or the
 //! paths of its input and changes, never a title.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{note_decision, policy};
-use crate::core::lifecycle::call;
+use crate::core::lifecycle::{approve_all, call};
 use crate::core::session::access;
 use crate::core::state::changes::plain;
+use crate::core::state::lookup;
 use crate::core::{Cx, Decision, ItemBody, OpenRequestKind, State, ToolCall};
 use crate::model::{
     ConnId, Decider, PermissionKind, PermissionRequest, RequestId, Response, RuleAction, SessionKey,
@@ -16,7 +17,7 @@ use crate::model::{
 };
 
 /// What a call does: the requests that it consists of, and whether these are certain and all.
-fn subjects_of(folder: &std::path::Path, call: &ToolCall) -> (Vec<Asked>, bool) {
+fn subjects_of(folder: &Path, call: &ToolCall) -> (Vec<Asked>, bool) {
     let input = &call.input;
     let cwd = plain(&input.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd)));
     let mut subjects = Vec::new();
@@ -64,6 +65,10 @@ enum Asked {
 }
 
 impl Asked {
+    fn path(&self) -> Option<&Path> {
+        if let Self::Read(path) | Self::Write(path) = self { Some(path) } else { None }
+    }
+
     fn subject(&self) -> Subject<'_> {
         match self {
             Self::Run { line, cwd } => Subject::Run { line, cwd },
@@ -96,6 +101,12 @@ fn decide(state: &State, conn: ConnId, key: SessionKey, call: &ToolCall) -> Opti
         _ => true,
     });
     let is_plain = policy::protected_files(state, session, call).is_empty();
+    let is_covered = || asked.iter().filter_map(Asked::path).all(|path| policy::is_inside(session, path));
+    let root = state.sessions.get(&lookup::root_of(state, key))?;
+    if root.permissions.approves_all(conn).is_some() {
+        let is_approved = call.kind != ToolKind::SwitchMode && is_inside && is_plain && is_covered();
+        return is_approved.then(|| (RuleAction::Allow, approve_all::RULE.to_owned()));
+    }
     let (_, of_call) = rulings.split_last()?;
     let allowed = of_call.iter().map(|ruling| ruling.as_ref().filter(|it| it.action == RuleAction::Allow));
     let rules: Vec<String> = allowed.map(|it| it?.rule.clone()).collect::<Option<_>>()?;

@@ -25,12 +25,22 @@ pub struct Approval {
     pub(in crate::core) is_always: bool,
 }
 
+/// How long all requests are approved without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ApproveAll {
+    /// Until the running turn ends, or the next one.
+    Turn,
+    Session,
+}
+
 /// Approvals and grants of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Permissions {
     /// Approved in the running turn, or permanently.
     approvals: Vec<Approval>,
     grants: Vec<(String, Grant)>,
+    /// The connection whose requests are all approved.
+    all: Option<(ConnId, ApproveAll)>,
 }
 
 impl Permissions {
@@ -55,6 +65,18 @@ impl Permissions {
     /// A turn begins: only permanent approvals stay valid.
     pub(in crate::core) fn begin_turn(&mut self) {
         self.approvals.retain(|approval| approval.is_always);
+    }
+
+    pub(in crate::core) fn end_turn(&mut self) {
+        self.all.take_if(|(_, scope)| *scope == ApproveAll::Turn);
+    }
+
+    pub(in crate::core) fn approve_all(&mut self, all: Option<(ConnId, ApproveAll)>) {
+        self.all = all;
+    }
+
+    pub(in crate::core) fn approves_all(&self, conn: ConnId) -> Option<ApproveAll> {
+        self.all.filter(|(of, _)| *of == conn).map(|(_, scope)| scope)
     }
 
     pub(in crate::core) fn grant(&mut self, agent: String, grant: Grant) {

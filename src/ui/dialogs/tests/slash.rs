@@ -124,7 +124,7 @@ fn rig_with_templates() -> Rig {
 fn templates_are_offered_with_their_source_and_a_prefix_where_a_name_is_taken() {
     let mut rig = rig_with_templates();
     rig.type_draft("/review");
-    assert_eq!(names(&rig), ["review", "plan-review", "project:review"]);
+    assert_eq!(names(&rig), ["review", "plan-review", "project:review", "review-changes"]);
     let offered = completions(&rig);
     assert_eq!(offered[2].description, "project: Review a file");
     rig.type_draft("/fi");

@@ -1,0 +1,97 @@
+//! Tests of approving all requests of a session.
+
+use super::rules::{command, decided, edits, request, ruled, runs, titled};
+use super::support::*;
+use crate::core::lifecycle::operations;
+use crate::core::*;
+use crate::model::*;
+
+/// A running turn whose requests are all approved.
+fn approving(rules: &[&str], scope: ApproveAll) -> TestCore {
+    let mut app = ruled(rules);
+    toggle(&mut app);
+    let question = app.state.questions.last().unwrap();
+    assert_eq!(question.answers[0].consequence, Consequence::Close, "the first answer changes nothing");
+    assert!(question.asked_at.is_none(), "the user asked for it");
+    let wanted = Consequence::ApproveAll(KEY, scope);
+    let position = question.answers.iter().position(|answer| answer.consequence == wanted).unwrap();
+    let id = question.id;
+    app.flow(|state, cx| operations::answer(state, id, UserAnswer::Option(position), cx).unwrap());
+    app
+}
+
+fn toggle(app: &mut TestCore) {
+    app.flow(|state, cx| operations::toggle_approve_all(state, KEY, cx));
+}
+
+/// Whether a request is shown to the user.
+fn is_asked(app: &mut TestCore, asked: AgentRequest) -> bool {
+    app.sent();
+    app.ask(9, asked);
+    !app.session().requests.is_empty()
+}
+
+#[test]
+fn requests_are_answered_with_allow_once() {
+    let mut app = approving(&[], ApproveAll::Session);
+    app.ask(1, titled("`make deploy`")).expect_sent("answer 1: selected once");
+    let rule = Some("approve-all".to_owned());
+    assert_eq!(decided(&app), (Some("once".to_owned()), Decider::Policy, rule));
+    app.ask(2, edits("/code/shop/a.rs")).expect_sent("answer 2: selected once");
+    app.ask(3, create(command("make"))).expect_sent("terminal create 3 \"make\" in /code/shop");
+}
+
+#[test]
+fn rules_and_what_is_protected_come_first() {
+    let rules = ["deny run \"rm *\"", "ask run \"git push *\""];
+    let mut app = approving(&rules, ApproveAll::Session);
+    app.ask(1, runs("ls && rm x")).expect_sent("answer 1: selected no");
+    let plan = request(|patch| patch.kind = Patch::Set(ToolKind::SwitchMode));
+    for asked in [
+        runs("git push"),
+        edits("/code/shop/.git/config"),
+        edits("/etc/passwd"),
+        plan,
+        create(TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }),
+    ] {
+        let mut app = approving(&rules, ApproveAll::Session);
+        assert!(is_asked(&mut app, asked.clone()), "{asked:?}");
+    }
+}
+
+#[test]
+fn without_an_option_that_allows_once_the_user_is_asked() {
+    let mut app = approving(&[], ApproveAll::Session);
+    let mut asked = runs("ls");
+    if let AgentRequest::Permission(request) = &mut asked {
+        request.options.retain(|option| option.kind != PermissionKind::AllowOnce);
+    }
+    assert!(is_asked(&mut app, asked));
+}
+
+#[test]
+fn the_approval_of_a_turn_ends_with_it() {
+    for (scope, is_asked_next) in [(ApproveAll::Turn, true), (ApproveAll::Session, false)] {
+        let mut app = approving(&[], scope);
+        assert!(!is_asked(&mut app, titled("`ls`")));
+        app.end_turn(StopReason::EndTurn);
+        app.submit("go");
+        assert_eq!(is_asked(&mut app, titled("`ls`")), is_asked_next, "{scope:?}");
+    }
+}
+
+#[test]
+fn it_is_switched_off_at_once() {
+    let mut app = approving(&[], ApproveAll::Session);
+    toggle(&mut app);
+    assert_eq!(app.state.flash.as_deref(), Some("Permission requests are shown again."));
+    assert!(is_asked(&mut app, titled("`ls`")));
+    assert!(app.state.questions.is_empty());
+}
+
+#[test]
+fn another_process_of_the_agent_is_asked_about() {
+    let mut app = approving(&[], ApproveAll::Session);
+    app.session_mut().conn = Some(ConnId(77));
+    assert_eq!(operations::approves_all(app.session()), None);
+}
