@@ -139,7 +139,9 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
         Some(Command::Policy { job }) => {
             let (found, folder) = (found(&config), choose::session_folder(cli)?);
             project_in(&folder, &paths, &mut config, &found, &AgentSpec::default(), &mut problems);
-            Ok(Next::Exit(policy::run(job, &config, &problems, &folder, out)?))
+            let own_folders = start::own_folders(&paths);
+            let place = policy::Place { folder: &folder, data_dir: &paths.data_dir, own_folders };
+            Ok(Next::Exit(policy::run(job, &config, &problems, &place, out)?))
         }
         Some(Command::Agents { job: AgentsJob::List }) => {
             let found = found(&config);

@@ -1,17 +1,21 @@
-//! `parlor policy`: lists the rules, and explains what they decide about a command.
+//! `parlor policy`: lists the rules, explains what they decide about a command, and tries them on saved sessions.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use super::output::print;
+use super::sessions;
 use crate::config::settings::RULES;
 use crate::config::{Config, Origin, Problem, Surroundings};
 use crate::model::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
 use crate::runtime::print::Printer;
+use crate::store::Store;
 use crate::ui::text::one_line;
+
+mod saved;
 
 /// Subcommands of `parlor policy`.
 #[derive(Debug, Clone, Subcommand)]
@@ -22,15 +26,8 @@ pub enum PolicyJob {
     ///
     /// The exit code is 0 for `allow`, 3 for `ask`, 4 for `deny`, and 1 for an error.
     Explain {
-        /// Add a rule that allows, such as 'run "cargo test *"' (repeatable)
-        #[arg(long, value_name = "RULE")]
-        allow: Vec<String>,
-        /// Add a rule that asks (repeatable)
-        #[arg(long, value_name = "RULE")]
-        ask: Vec<String>,
-        /// Add a rule that denies (repeatable)
-        #[arg(long, value_name = "RULE")]
-        deny: Vec<String>,
+        #[command(flatten)]
+        draft: Draft,
         /// Name of the agent that asks
         #[arg(long = "for", value_name = "AGENT", default_value = "")]
         agent: String,
@@ -41,6 +38,48 @@ pub enum PolicyJob {
         #[arg(last = true, required = true, value_name = "COMMAND")]
         command: Vec<String>,
     },
+    /// List what the agents of saved sessions asked for, and who decided
+    Log {
+        /// Only requests since a date, such as 2026-01-31, or an age, such as 12h, 30d or 8w
+        #[arg(long, value_name = "TIME", default_value = "30d")]
+        since: String,
+    },
+    /// Show which requests of saved sessions additional rules would decide differently
+    Test {
+        #[command(flatten)]
+        draft: Draft,
+        /// Only requests since a date, such as 2026-01-31, or an age, such as 12h, 30d or 8w
+        #[arg(long, value_name = "TIME", default_value = "30d")]
+        since: String,
+    },
+}
+
+/// Rules in addition to those of the configuration.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Draft {
+    /// Add a rule that allows, such as 'run "cargo test *"' (repeatable)
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+    /// Add a rule that asks (repeatable)
+    #[arg(long, value_name = "RULE")]
+    ask: Vec<String>,
+    /// Add a rule that denies (repeatable)
+    #[arg(long, value_name = "RULE")]
+    deny: Vec<String>,
+}
+
+impl Draft {
+    /// The rules of the configuration with these.
+    fn with(&self, config: &Config) -> anyhow::Result<Rules> {
+        let mut rules: Vec<Rule> = config.rules.iter().cloned().collect();
+        for (word, texts) in [("allow", &self.allow), ("ask", &self.ask), ("deny", &self.deny)] {
+            for text in texts {
+                let text = format!("{word} {}", text.strip_prefix(word).unwrap_or(text).trim_start());
+                rules.push(Rule::parse(&text).map_err(|why| anyhow!("invalid rule `{text}`: {why}"))?);
+            }
+        }
+        Ok(Rules::new(rules))
+    }
 }
 
 /// The exit code for a decision.
@@ -52,24 +91,35 @@ fn exit_code(action: RuleAction) -> u8 {
     }
 }
 
-/// Runs a subcommand in a folder. Returns the exit code.
+/// Where a subcommand runs.
+#[derive(Debug)]
+pub struct Place<'a> {
+    pub folder: &'a Path,
+    pub data_dir: &'a Path,
+    /// The folders of parlor's own files.
+    pub own_folders: Vec<PathBuf>,
+}
+
+/// Runs a subcommand. Returns the exit code.
 pub fn run(
     job: &PolicyJob,
     config: &Config,
     problems: &[Problem],
-    folder: &Path,
+    place: &Place<'_>,
     out: &mut Printer<'_>,
 ) -> anyhow::Result<u8> {
+    let (folder, home) = (place.folder, Surroundings::of_process().home);
     let (text, code) = match job {
         PolicyJob::List => (list(config, problems), 0),
-        PolicyJob::Explain { allow, ask, deny, agent, remote, command } => {
-            let mut rules: Vec<Rule> = config.rules.iter().cloned().collect();
-            for (word, texts) in [("allow", allow), ("ask", ask), ("deny", deny)] {
-                for text in texts {
-                    let text = format!("{word} {}", text.strip_prefix(word).unwrap_or(text).trim_start());
-                    rules.push(Rule::parse(&text).map_err(|why| anyhow!("invalid rule `{text}`: {why}"))?);
-                }
-            }
+        PolicyJob::Log { since } => {
+            let store = sessions::open(place.data_dir)?;
+            (saved::log(&source(&store, since, home, place)?)?, 0)
+        }
+        PolicyJob::Test { draft, since } => {
+            let store = sessions::open(place.data_dir)?;
+            (saved::test(&source(&store, since, home, place)?, &config.rules, &draft.with(config)?)?, 0)
+        }
+        PolicyJob::Explain { draft, agent, remote, command } => {
             let line = match command.as_slice() {
                 [line] => line.clone(),
                 words => shell_words::join(words),
@@ -78,16 +128,26 @@ pub fn run(
                 agent: agent.clone(),
                 mode: String::new(),
                 folder: folder.to_owned(),
-                home: Surroundings::of_process().home,
+                home,
                 is_remote: *remote,
             };
-            let ruling = Rules::new(rules).judge(Subject::Run { line: &line, cwd: folder }, &context);
+            let ruling = draft.with(config)?.judge(Subject::Run { line: &line, cwd: folder }, &context);
             let action = ruling.as_ref().map_or(RuleAction::Ask, |ruling| ruling.action);
             (explanation(ruling.as_ref()), exit_code(action))
         }
     };
     print(out, &text)?;
     Ok(code)
+}
+
+fn source<'a>(
+    store: &'a Store,
+    since: &str,
+    home: Option<PathBuf>,
+    place: &Place<'_>,
+) -> anyhow::Result<saved::Source<'a>> {
+    let since_ms = sessions::time::parse(since, sessions::time::now_ms())?;
+    Ok(saved::Source { store, since_ms, home, own_folders: place.own_folders.clone() })
 }
 
 /// The decision, then each part with its rule or the reason why there is none.
@@ -132,14 +192,18 @@ mod tests {
         let rules = rules.iter().map(|text| Rule::parse(text).unwrap()).collect();
         let config = Config { rules: Rules::new(rules), ..Config::default() };
         let mut text = Vec::new();
-        let code = run(job, &config, &[], Path::new("/w"), &mut Printer::new(&mut text)).unwrap();
+        let code = run(job, &config, &[], &place(), &mut Printer::new(&mut text)).unwrap();
         (code, String::from_utf8(text).unwrap())
+    }
+
+    fn place() -> Place<'static> {
+        Place { folder: Path::new("/w"), data_dir: Path::new("/none"), own_folders: Vec::new() }
     }
 
     fn explain(allow: &[&str], deny: &[&str], command: &[&str]) -> PolicyJob {
         let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let (allow, deny, command) = (owned(allow), owned(deny), owned(command));
-        PolicyJob::Explain { allow, ask: Vec::new(), deny, agent: String::new(), remote: false, command }
+        let draft = Draft { allow: owned(allow), deny: owned(deny), ..Draft::default() };
+        PolicyJob::Explain { draft, agent: String::new(), remote: false, command: owned(command) }
     }
 
     #[test]
@@ -171,7 +235,7 @@ mod tests {
     fn an_invalid_rule_is_an_error() {
         let job = explain(&["run \"git *\""], &[], &["ls"]);
         let mut text = Vec::new();
-        let done = run(&job, &Config::default(), &[], Path::new("/w"), &mut Printer::new(&mut text));
+        let done = run(&job, &Config::default(), &[], &place(), &mut Printer::new(&mut text));
         assert!(done.unwrap_err().to_string().contains("would stand for code"));
     }
 }

@@ -11,10 +11,10 @@ mod import;
 mod named;
 mod page;
 mod rows;
-mod time;
+pub(super) mod time;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
@@ -85,7 +85,7 @@ pub(super) fn ask(question: &str) -> bool {
 }
 
 /// Converts the sessions of an older version, and says how far it is if that takes longer than a second.
-pub(super) fn converted(store: Store) -> Result<Store, StoreError> {
+fn converted(store: Store) -> Result<Store, StoreError> {
     let mut is_reported = false;
     store.migrate(&mut |done, total| {
         is_reported = true;
@@ -98,8 +98,13 @@ pub(super) fn converted(store: Store) -> Result<Store, StoreError> {
     Ok(store)
 }
 
+/// Opens the store of saved sessions.
+pub(super) fn open(data_dir: &Path) -> Result<Store, StoreError> {
+    Store::open(data_dir).and_then(converted)
+}
+
 fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Result<()> {
-    let store = Store::open(data_dir).and_then(converted)?;
+    let store = open(data_dir)?;
     let text = match job {
         SessionsJob::List(args) => list(&store, args, &world)?,
         SessionsJob::Show { id, json } => {

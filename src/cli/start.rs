@@ -29,7 +29,7 @@ use super::{prompt, servers, sessions};
 pub fn run(session: Session) -> anyhow::Result<()> {
     let mut problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
     let mut unsaved = None;
-    let store = match Store::open(&session.paths.data_dir).and_then(sessions::converted) {
+    let store = match sessions::open(&session.paths.data_dir) {
         Ok(store) => Some(store),
         Err(error) => {
             problems.push(format!("Sessions will not be saved: {error}"));
@@ -148,7 +148,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         lists_sessions,
         folder_offers,
         home: config::environment("HOME").map(|home| real_path(Path::new(&home))),
-        own_folders: paths.own().iter().map(|own| real_path(own)).collect(),
+        own_folders: own_folders(&paths),
         offers_last,
         unsaved,
         first_prompt,
@@ -324,4 +324,9 @@ pub(super) fn has_rich_glyphs() -> bool {
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default();
     let is_bare = set("TERM").is_none_or(|term| term == "linux" || term == "dumb");
     !is_bare && locale.replace('-', "").contains("utf8")
+}
+
+/// The folders of parlor's own files.
+pub(super) fn own_folders(paths: &config::Paths) -> Vec<PathBuf> {
+    paths.own().iter().map(|own| real_path(own)).collect()
 }

@@ -150,7 +150,8 @@ impl AccessRecord {
         }
     }
 
-    fn decision(&self) -> String {
+    /// Who decided, for display: `allowed once by the user`.
+    pub fn decision(&self) -> String {
         match (self.outcome, &self.rule, &self.question) {
             (AccessOutcome::Allowed(by), Some(rule), _) => match by.origin() {
                 Some(origin) => format!("allowed by the rule `{rule}` {origin}"),

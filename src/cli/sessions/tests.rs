@@ -9,15 +9,15 @@ use crate::host::os::fixtures;
 use crate::model::*;
 use crate::store::Recorder;
 
-struct Fixture {
+pub(in crate::cli) struct Fixture {
     dir: tempfile::TempDir,
-    store: Store,
+    pub store: Store,
     /// Standard input.
     input: &'static str,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         Self { dir, store, input: "" }
@@ -49,7 +49,7 @@ impl Fixture {
     }
 
     /// Records a session with these events after the prompt, and returns its id.
-    fn record_all(&self, folder: &str, prompt: &str, records: Vec<Record>) -> String {
+    pub fn record_all(&self, folder: &str, prompt: &str, records: Vec<Record>) -> String {
         let (services, _events) = tokio::sync::mpsc::unbounded_channel();
         let mut recorder = Recorder::new(self.store.clone(), services);
         let head = SessionHead {

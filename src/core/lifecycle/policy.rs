@@ -81,7 +81,15 @@ pub(in crate::core) fn is_inside(session: &Session, folder: &Path) -> bool {
 /// not resolved here.
 pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec<(PathBuf, Protection)> {
     let (home, own_folders) = (state.setup.home.clone(), state.setup.own_folders.clone());
-    let policy = Policy { home, own_folders, ..Policy::default() };
+    protected_by(&Policy { home, own_folders, ..Policy::default() }, session, call)
+}
+
+/// The same for a policy.
+pub(in crate::core) fn protected_by(
+    policy: &Policy,
+    session: &Session,
+    call: &ToolCall,
+) -> Vec<(PathBuf, Protection)> {
     let folder = session.workspace.folder();
     let reported = call.reported_diffs().map(|diff| plain(&folder.join(&diff.path)));
     let is_change = matches!(call.kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move);
@@ -91,7 +99,7 @@ pub fn protected_files(state: &State, session: &Session, call: &ToolCall) -> Vec
         |path: &Path| policy.own_folders.iter().any(|own| path.starts_with(own.join("demo/work")));
     let mut found: Vec<(PathBuf, Protection)> = Vec::new();
     for path in reported.chain(named).filter(|path| !is_example(path)) {
-        if let Some(why) = protection_of(&path, None, &policy)
+        if let Some(why) = protection_of(&path, None, policy)
             && found.len() < MAX_MARKED
             && !found.iter().any(|(other, _)| *other == path)
         {

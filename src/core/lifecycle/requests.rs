@@ -9,6 +9,7 @@ mod decisions;
 mod early;
 mod elicitations;
 mod ruled;
+pub mod saved;
 
 use std::time::Instant;
 

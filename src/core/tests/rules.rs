@@ -212,3 +212,36 @@ fn an_allowed_path_outside_is_read_but_a_protected_file_is_asked_about() {
     let facts = Facts { is_inside: true, protection, ..Facts::default() };
     assert!(!allowed(Access::Write { path: "/code/shop/.git/config".into() }, facts));
 }
+
+/// The verdict about a saved request.
+fn replayed(app: &TestCore) -> Option<RuleAction> {
+    let workspace = app.session().workspace.clone();
+    let head = SessionHead { agent: "fake".into(), workspace, ..SessionHead::default() };
+    let saved = RecordedSession { head, events: app.recorded(), ..RecordedSession::default() };
+    let saved = SavedRequests::of(saved, (None, Vec::new()), app.now);
+    let [request] = &saved.requests[..] else { panic!("{saved:?}") };
+    saved.ruling(request, &app.state.setup.rules).map(|(action, _)| action)
+}
+
+#[test]
+fn a_saved_request_gets_the_verdict_of_the_run() {
+    let rules =
+        ["deny run \"rm *\"", "ask run \"git push *\"", "allow run \"ls *\"", "allow write \"src/**\""];
+    let expected = [
+        (runs("ls -l"), Some(RuleAction::Allow)),
+        (runs("ls; rm x"), Some(RuleAction::Deny)),
+        (runs("ls && git push"), Some(RuleAction::Ask)),
+        (runs("make"), None),
+        (titled("`ls`"), None),
+        (edits("/code/shop/src/a.rs"), Some(RuleAction::Allow)),
+        (edits("/code/shop/src/../.git/config"), None),
+        (create(command("rm x")), Some(RuleAction::Deny)),
+    ];
+    for (asked, verdict) in expected {
+        let mut app = ruled(&rules);
+        app.ask(1, asked.clone());
+        let is_asked = !app.session().requests.is_empty();
+        assert_eq!(is_asked, !matches!(verdict, Some(RuleAction::Allow | RuleAction::Deny)), "{asked:?}");
+        assert_eq!(replayed(&app), verdict, "{asked:?}");
+    }
+}

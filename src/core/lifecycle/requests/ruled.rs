@@ -10,10 +10,10 @@ use crate::core::lifecycle::{approve_all, call};
 use crate::core::session::access;
 use crate::core::state::changes::plain;
 use crate::core::state::lookup;
-use crate::core::{Cx, Decision, ItemBody, OpenRequestKind, State, ToolCall};
+use crate::core::{Cx, Decision, ItemBody, OpenRequestKind, Session, State, ToolCall};
 use crate::model::{
-    ConnId, Decider, PermissionKind, PermissionRequest, RequestId, Response, RuleAction, SessionKey,
-    Severity, Subject, ToolKind, approved_lines, is_shown_in_full,
+    ConnId, Decider, PermissionKind, PermissionRequest, RequestId, Response, RuleAction, RuleContext, Rules,
+    SessionKey, Severity, Subject, ToolKind, approved_lines, is_shown_in_full,
 };
 
 /// What a call does: the requests that it consists of, and whether these are certain and all.
@@ -65,8 +65,12 @@ enum Asked {
 }
 
 impl Asked {
+    /// Its file, or the folder in which it runs.
     fn path(&self) -> Option<&Path> {
-        if let Self::Read(path) | Self::Write(path) = self { Some(path) } else { None }
+        match self {
+            Self::Run { cwd: path, .. } | Self::Read(path) | Self::Write(path) => Some(path),
+            Self::Fetch(_) | Self::Mcp(_) => None,
+        }
     }
 
     fn subject(&self) -> Subject<'_> {
@@ -80,15 +84,33 @@ impl Asked {
     }
 }
 
-/// The decision of the rules about a call, with the rule.
+/// The decision about a call, with the rule.
 fn decide(state: &State, conn: ConnId, key: SessionKey, call: &ToolCall) -> Option<(RuleAction, String)> {
     let session = state.sessions.get(&key)?;
     let policy = policy::of(state, conn, key);
-    let folder = session.workspace.folder();
-    let (asked, is_certain) = subjects_of(folder, call);
+    let is_plain = policy::protected_files(state, session, call).is_empty();
+    let found = ruling_of(session, call, is_plain, (&policy.user_rules, &policy.context));
+    let root = state.sessions.get(&lookup::root_of(state, key))?;
+    let is_open = found.as_ref().is_none_or(|(action, _)| *action == RuleAction::Allow);
+    if is_open && root.permissions.approves_all(conn).is_some() {
+        let (asked, _) = subjects_of(session.workspace.folder(), call);
+        let is_inside = asked.iter().filter_map(Asked::path).all(|path| policy::is_inside(session, path));
+        let is_approved = call.kind != ToolKind::SwitchMode && is_inside && is_plain;
+        return is_approved.then(|| (RuleAction::Allow, approve_all::RULE.to_owned()));
+    }
+    found
+}
+
+/// The decision of rules about a call of a session, with the rule. `is_plain`: it changes no protected file.
+pub(in crate::core) fn ruling_of(
+    session: &Session,
+    call: &ToolCall,
+    is_plain: bool,
+    (rules, context): (&Rules, &RuleContext),
+) -> Option<(RuleAction, String)> {
+    let (asked, is_certain) = subjects_of(session.workspace.folder(), call);
     let subjects: Vec<Subject<'_>> = asked.iter().map(Asked::subject).chain([Subject::Other]).collect();
-    let rulings: Vec<_> =
-        subjects.iter().map(|subject| policy.user_rules.judge(*subject, &policy.context)).collect();
+    let rulings: Vec<_> = subjects.iter().map(|subject| rules.judge(*subject, context)).collect();
     for action in [RuleAction::Deny, RuleAction::Ask] {
         let found =
             rulings.iter().flatten().filter(|ruling| ruling.action == action).find_map(|it| it.rule.clone());
@@ -96,17 +118,8 @@ fn decide(state: &State, conn: ConnId, key: SessionKey, call: &ToolCall) -> Opti
             return Some((action, rule));
         }
     }
-    let is_inside = asked.iter().all(|asked| match asked {
-        Asked::Run { cwd, .. } => policy::is_inside(session, cwd),
-        _ => true,
-    });
-    let is_plain = policy::protected_files(state, session, call).is_empty();
-    let is_covered = || asked.iter().filter_map(Asked::path).all(|path| policy::is_inside(session, path));
-    let root = state.sessions.get(&lookup::root_of(state, key))?;
-    if root.permissions.approves_all(conn).is_some() {
-        let is_approved = call.kind != ToolKind::SwitchMode && is_inside && is_plain && is_covered();
-        return is_approved.then(|| (RuleAction::Allow, approve_all::RULE.to_owned()));
-    }
+    let folders = asked.iter().filter(|asked| matches!(asked, Asked::Run { .. })).filter_map(Asked::path);
+    let is_inside = folders.into_iter().all(|folder| policy::is_inside(session, folder));
     let (_, of_call) = rulings.split_last()?;
     let allowed = of_call.iter().map(|ruling| ruling.as_ref().filter(|it| it.action == RuleAction::Allow));
     let rules: Vec<String> = allowed.map(|it| it?.rule.clone()).collect::<Option<_>>()?;

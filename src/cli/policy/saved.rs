@@ -1,0 +1,155 @@
+//! What agents asked for in saved sessions, and what rules decide about it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use crate::cli::sessions::time;
+use crate::core::{SavedRequest, SavedRequests};
+use crate::host::when;
+use crate::model::{RecordedSession, RuleAction, Rules};
+use crate::store::{ListFilter, Store, StoreError};
+use crate::ui::text::{counted, one_line, truncate};
+
+/// Maximum number of characters of a request in a line.
+const MAX_SHOWN: usize = 100;
+
+/// What is read of the saved sessions.
+#[derive(Debug)]
+pub struct Source<'a> {
+    pub store: &'a Store,
+    /// Only requests since then, in Unix milliseconds.
+    pub since_ms: i64,
+    pub home: Option<PathBuf>,
+    /// The folders of parlor's own files.
+    pub own_folders: Vec<PathBuf>,
+}
+
+impl Source<'_> {
+    /// Calls a function for each request, session by session, those that were used last first.
+    fn each(&self, mut call: impl FnMut(&str, &SavedRequests, &SavedRequest)) -> Result<(), StoreError> {
+        let filter = ListFilter { with_children: true, ..ListFilter::default() };
+        for row in self.store.list(&filter)? {
+            let (_, head) = self.store.peek(&row.uid)?;
+            let (events, _) = self.store.events(&row.uid)?;
+            let saved = RecordedSession { events, ..head };
+            let found =
+                SavedRequests::of(saved, (self.home.clone(), self.own_folders.clone()), time::instant());
+            for request in found.requests.iter().filter(|request| request.at_ms >= self.since_ms) {
+                call(&row.uid, &found, request);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All requests with their decisions.
+pub fn log(source: &Source<'_>) -> Result<String, StoreError> {
+    let mut text = String::new();
+    source.each(|uid, _, request| {
+        let _ = writeln!(text, "{}\n      {}", head(uid, request), one_line(&request.what.decision()));
+    })?;
+    Ok(if text.is_empty() { "No requests in this time.\n".to_owned() } else { text })
+}
+
+/// The requests about which a draft of rules decides differently than the rules do now, and their numbers.
+pub fn test(source: &Source<'_>, now: &Rules, draft: &Rules) -> Result<String, StoreError> {
+    let mut text = String::new();
+    let (mut all, mut changed) = (0, 0);
+    let mut counts = [0; 3];
+    let asks = || (RuleAction::Ask, "no rule".to_owned());
+    source.each(|uid, session, request| {
+        let before = session.ruling(request, now).unwrap_or_else(asks);
+        let after = session.ruling(request, draft).unwrap_or_else(asks);
+        all += 1;
+        counts[match after.0 {
+            RuleAction::Allow => 0,
+            RuleAction::Ask => 1,
+            RuleAction::Deny => 2,
+        }] += 1;
+        if before.0 != after.0 {
+            changed += 1;
+            let (from, to) = (before.0.word(), after.0.word());
+            let _ = writeln!(
+                text,
+                "{}\n      {from} → {to}: {}\n      was: {}",
+                head(uid, request),
+                one_line(&after.1),
+                one_line(&request.what.decision())
+            );
+        }
+    })?;
+    let [allowed, asked, denied] = counts;
+    let _ = writeln!(
+        text,
+        "{}: {allowed} allowed, {asked} asked, {denied} denied; {changed} changed by these rules",
+        counted(all, "request", "requests")
+    );
+    Ok(text)
+}
+
+fn head(uid: &str, request: &SavedRequest) -> String {
+    let what = truncate(&one_line(&request.what.description()), MAX_SHOWN);
+    format!("{}  {uid}  {what}", when::full(request.at_ms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::sessions::tests::Fixture;
+    use crate::model::*;
+
+    /// A session in which this command was asked about and allowed by the user.
+    fn saved(command: &str) -> Fixture {
+        let fixture = Fixture::new();
+        let mut tool = ToolCallPatch::new("t".into());
+        tool.title = Patch::Set("A command\u{1b}[31m".to_owned());
+        tool.kind = Patch::Set(ToolKind::Execute);
+        tool.input = Patch::Set(ToolInput { command: Some(command.to_owned()), ..ToolInput::default() });
+        let decided = Record::Decided {
+            tool: "t".into(),
+            option: Some("Yes".to_owned()),
+            option_id: Some("yes".to_owned()),
+            kind: Some(PermissionKind::AllowOnce),
+            is_allow: true,
+            by: Decider::User,
+            rule: None,
+        };
+        let asked = Record::Asked { tool: Box::new(tool), options: Vec::new() };
+        fixture.record_all("/w", "go", vec![asked, decided]);
+        fixture
+    }
+
+    fn source(fixture: &Fixture) -> Source<'_> {
+        Source { store: &fixture.store, since_ms: 0, home: None, own_folders: Vec::new() }
+    }
+
+    fn rules(rules: &[&str]) -> Rules {
+        Rules::new(rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect())
+    }
+
+    #[test]
+    fn requests_are_listed_with_their_decisions() {
+        let fixture = saved("ls; rm -rf x");
+        let text = log(&source(&fixture)).unwrap();
+        assert!(text.contains("  run ls; rm -rf x\n      Allowed once by the user\n"), "{text}");
+        let late = Source { since_ms: i64::MAX, ..source(&fixture) };
+        assert_eq!(log(&late).unwrap(), "No requests in this time.\n");
+    }
+
+    #[test]
+    fn a_draft_shows_what_it_would_change() {
+        let fixture = saved("ls; rm -rf x");
+        let source = source(&fixture);
+        let text = test(&source, &rules(&[]), &rules(&["deny run \"rm *\""])).unwrap();
+        assert!(
+            text.contains("ask → deny: deny run \"rm *\"\n      was: Allowed once by the user\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("1 request: 0 allowed, 0 asked, 1 denied; 1 changed by these rules\n"),
+            "{text}"
+        );
+        let text = test(&source, &rules(&[]), &rules(&["allow run \"ls *\""])).unwrap();
+        assert_eq!(text, "1 request: 0 allowed, 1 asked, 0 denied; 0 changed by these rules\n");
+    }
+}
