@@ -78,7 +78,9 @@ fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut 
     let known = session.undo.queued.iter_mut().find(|(_, queued)| queued.path == part.path);
     let text = match known {
         _ if is_queued => "It is already reverted at the end of the turn.",
-        Some((of, _)) if of.number != offer.number => "Another part of this file is reverted first.",
+        Some((of, _)) if of.number != offer.number => {
+            "Another part of this file waits for the end of the turn. Reject this one after it."
+        }
         known => {
             match known {
                 Some((_, queued)) if part.hunks.is_empty() => queued.hunks.clear(),
@@ -92,6 +94,14 @@ fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut 
         }
     };
     call::flash(state, text, cx);
+}
+
+/// A turn has ended. The parts that waited for it are reverted after the snapshot, if there is to be one.
+pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    undo::on_turn_end(state, key, cx);
+    if state.sessions.get(&key).is_some_and(|session| session.undo.after.is_none()) {
+        revert_next(state, key, cx);
+    }
 }
 
 /// Reverts the next part that has waited for the end of the turn.

@@ -16,7 +16,8 @@ use crate::model::{
 };
 
 use super::{
-    archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, shell, spool, tabs, undo,
+    archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, review, shell, spool, tabs,
+    undo,
 };
 use crate::core::session::{clear, messages, play, record, tools, turns};
 use crate::core::state::{FlashEnd, lookup, texts};
@@ -476,7 +477,7 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
         call::notice(state, key, Severity::Info, title, None);
     }
     callbacks::stop_files(state, key, true, cx);
-    undo::on_turn_end(state, key, cx);
+    review::on_turn_end(state, key, cx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.permissions.end_turn();
     if !may_go_on {

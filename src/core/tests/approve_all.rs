@@ -60,6 +60,18 @@ fn rules_and_what_is_protected_come_first() {
 }
 
 #[test]
+fn what_a_rule_allows_stays_allowed() {
+    let reads = request(|patch| {
+        patch.kind = Patch::Set(ToolKind::Read);
+        patch.input = Patch::Set(ToolInput { path: Some("/usr/include/a.h".into()), ..ToolInput::default() });
+    });
+    let mut app = approving(&["allow read \"/usr/include/**\""], ApproveAll::Session);
+    app.ask(1, reads.clone()).expect_sent("answer 1: selected once");
+    let mut app = approving(&[], ApproveAll::Session);
+    assert!(is_asked(&mut app, reads), "it is outside of the folder");
+}
+
+#[test]
 fn without_an_option_that_allows_once_the_user_is_asked() {
     let mut app = approving(&[], ApproveAll::Session);
     let mut asked = runs("ls");

@@ -91,14 +91,13 @@ fn decide(state: &State, conn: ConnId, key: SessionKey, call: &ToolCall) -> Opti
     let is_plain = policy::protected_files(state, session, call).is_empty();
     let found = ruling_of(session, call, is_plain, (&policy.user_rules, &policy.context));
     let root = state.sessions.get(&lookup::root_of(state, key))?;
-    let is_open = found.as_ref().is_none_or(|(action, _)| *action == RuleAction::Allow);
-    if is_open && root.permissions.approves_all(conn).is_some() {
-        let (asked, _) = subjects_of(session.workspace.folder(), call);
-        let is_inside = asked.iter().filter_map(Asked::path).all(|path| policy::is_inside(session, path));
-        let is_approved = call.kind != ToolKind::SwitchMode && is_inside && is_plain;
-        return is_approved.then(|| (RuleAction::Allow, approve_all::RULE.to_owned()));
+    if found.is_some() || root.permissions.approves_all(conn).is_none() {
+        return found;
     }
-    found
+    let (asked, _) = subjects_of(session.workspace.folder(), call);
+    let is_inside = asked.iter().filter_map(Asked::path).all(|path| policy::is_inside(session, path));
+    let is_approved = call.kind != ToolKind::SwitchMode && is_inside && is_plain;
+    is_approved.then(|| (RuleAction::Allow, approve_all::RULE.to_owned()))
 }
 
 /// The decision of rules about a call of a session, with the rule. `is_plain`: it changes no protected file.
@@ -118,8 +117,10 @@ pub(in crate::core) fn ruling_of(
             return Some((action, rule));
         }
     }
-    let folders = asked.iter().filter(|asked| matches!(asked, Asked::Run { .. })).filter_map(Asked::path);
-    let is_inside = folders.into_iter().all(|folder| policy::is_inside(session, folder));
+    let is_inside = asked.iter().all(|asked| match asked {
+        Asked::Run { cwd, .. } => policy::is_inside(session, cwd),
+        _ => true,
+    });
     let (_, of_call) = rulings.split_last()?;
     let allowed = of_call.iter().map(|ruling| ruling.as_ref().filter(|it| it.action == RuleAction::Allow));
     let rules: Vec<String> = allowed.map(|it| it?.rule.clone()).collect::<Option<_>>()?;
