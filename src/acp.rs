@@ -6,11 +6,8 @@
 //! `core` decides about events; `host` executes requests.
 //! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
 //! becomes an anomaly and neither panics nor ends the connection.
-//!
-//! [`AgentCommand`]: crate::model::AgentCommand
 
 pub mod codec;
-mod connection;
 mod dialects;
 mod envelope;
 pub mod frame;
@@ -21,14 +18,63 @@ pub mod replay;
 pub mod tap;
 pub mod transport;
 
+use std::path::PathBuf;
+
 use tokio::sync::mpsc;
 
-use crate::model::{AgentEvent, CloseReason};
+use crate::model::{AgentCommand, AgentEvent, AgentSpec, Batch, CloseReason};
 
-pub use connection::{Command, Commands, ConnectOptions, Connection};
 use gate::Gate;
 pub use peer::{Deadlines, Limits};
-pub use transport::kill_all;
+
+#[derive(Debug, Clone)]
+pub struct ConnectOptions {
+    pub spec: AgentSpec,
+    /// The session's folder: that of parlor's process, unless the spec names another.
+    pub cwd: PathBuf,
+    pub tap: tap::Tap,
+    /// The file that the agent's stderr is written to; `None`: memory only.
+    pub stderr_log: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+pub struct Connection {
+    /// Batches of events in wire order; ends after `Closed`.
+    pub events: mpsc::Receiver<Batch>,
+    pub commands: Commands,
+}
+
+/// Sends commands. It never blocks or fails: those to a closed connection are dropped, as `Closed` was reported.
+#[derive(Debug, Clone)]
+pub struct Commands {
+    sender: mpsc::UnboundedSender<Command>,
+}
+
+#[derive(Debug)]
+pub enum Command {
+    Agent(AgentCommand),
+    /// Stops the agent's process group: close stdin, TERM after 2 s, KILL after another 3 s.
+    Stop {
+        /// Sends KILL immediately.
+        force: bool,
+    },
+    /// Ends the delay before the next attempt to restore an interrupted connection.
+    RetryNow,
+}
+
+impl Commands {
+    pub fn send(&self, command: AgentCommand) {
+        let _ = self.sender.send(Command::Agent(command));
+    }
+
+    pub fn retry_now(&self) {
+        let _ = self.sender.send(Command::RetryNow);
+    }
+
+    pub fn stop(&self, force: bool) {
+        let _ = self.sender.send(Command::Stop { force });
+    }
+}
 
 /// Starts an agent and connects to it. Errors are reported as events; `Closed` is always the last one. Must be called
 /// on a tokio runtime; the connection's tasks run there. The gate can delay session updates.

@@ -9,7 +9,6 @@
 mod calls;
 mod core;
 pub(super) mod frame_writer;
-mod messages;
 mod requests;
 #[cfg(test)]
 mod tests;

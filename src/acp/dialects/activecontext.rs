@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::dialect::{self, Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile};
 
@@ -39,7 +39,7 @@ impl Dialect for ActiveContext {
         if *outcome != Ok("null") {
             return false;
         }
-        out.respond(id, Err(dialect::no_session()));
+        out.respond(id, Err(super::no_session()));
         true
     }
 }

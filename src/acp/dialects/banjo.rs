@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::dialect::{self, Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::codec::errors;
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile, RpcError};
@@ -81,7 +81,7 @@ impl Dialect for Banjo {
             }
             _ => {}
         }
-        dialect::check_size(message.1.len(), MAX_PARAMS_BYTES)
+        super::check_size(message.1.len(), MAX_PARAMS_BYTES)
     }
 
     fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::dialect::{Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::codec::value::{Object, parse_object};
 use crate::acp::envelope::Message;
 use crate::model::{AgentInfo, Call, Profile};

@@ -3,10 +3,8 @@
 //! Handles each command and each message: frames to write, events, tables. `peer` does the waiting.
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
-mod agent_requests;
 mod handshake;
 mod replay;
-mod translation;
 mod turns;
 
 use std::borrow::Cow;
@@ -16,14 +14,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::handshake::Due;
+use self::handshake::{Due, INVALID_REQUEST, PARSE_ERROR, call_error};
 use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
-use super::messages::{self, excerpt};
-use super::requests::OpenRequests;
+use super::requests::{self, OpenRequest, OpenRequests, WireId};
 use crate::acp::Command;
 use crate::acp::codec::{Codec, Quirk};
-use crate::acp::dialects::{self, Dialect};
+use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::acp::frame::repair::{is_plain, repair};
 use crate::acp::frame::{Form, Frame, InboundFrame};
@@ -335,6 +332,37 @@ impl Peer {
         }
     }
 
+    pub fn on_message(&mut self, message: Message<'_>, text: &str) {
+        let mut is_translated = false;
+        self.translate(|dialect, out| is_translated = dialect.receive(&message, text, out));
+        if !is_translated {
+            self.on_translated(message, text);
+        }
+    }
+
+    /// Has the translator do something, and handles what it passes on.
+    pub fn translate(&mut self, work: impl FnOnce(&mut dyn Dialect, &mut Translation)) {
+        let mut translation = Translation::new(self.now);
+        work(self.dialect.as_mut(), &mut translation);
+        for (id, (method, params)) in translation.to_agent {
+            self.writer.request(id, method, &params);
+        }
+        for problem in translation.problems {
+            self.anomaly(AnomalyKind::BadMessage, problem.to_owned());
+        }
+        for text in translation.to_parlor {
+            if let Ok(message) = envelope::read(&text) {
+                self.on_translated(message, &text);
+            }
+        }
+    }
+
+    pub fn notify(&self, message: Option<dialects::Method>) {
+        if let Some((method, params)) = message {
+            self.writer.notify(method, &params);
+        }
+    }
+
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
         if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
             let before = self.events.len();
@@ -352,7 +380,7 @@ impl Peer {
         let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
-            Err(error) => Err(messages::call_error(self.codec.error(error))),
+            Err(error) => Err(call_error(self.codec.error(error))),
         };
         self.on_closed(&call, &reply);
         if let Call::Authenticate { .. } = &call {
@@ -377,8 +405,8 @@ impl Peer {
     /// An error without an id can be matched only if a single request is pending.
     fn on_loose_error(&mut self, error: &str) {
         let rpc = self.codec.error(error);
-        let is_about_call = matches!(rpc.code, messages::PARSE_ERROR | messages::INVALID_REQUEST)
-            || matches!(self.phase, Phase::Starting);
+        let is_about_call =
+            matches!(rpc.code, PARSE_ERROR | INVALID_REQUEST) || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
         let message = excerpt(&rpc.message);
         let text = match &only {
@@ -450,6 +478,65 @@ impl Peer {
         }
     }
 
+    pub fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
+        let session = params.and_then(envelope::session).or_else(|| self.stream.clone());
+        let wire_id = WireId { id: id.into(), session };
+        let hash = requests::content_hash(method, params);
+        if self.requests.is_open(&wire_id, hash) {
+            let text = format!("Ignored an open request that was delivered again: {}.", excerpt(method));
+            return self.anomaly(AnomalyKind::Carrier, text);
+        }
+        if !self.requests.has_room(params) {
+            let text = "Too many open requests. Wait for responses before sending more.";
+            return self.writer.refuse(&wire_id, &RpcError::new(RpcError::INTERNAL, text));
+        }
+        let count_before = self.events.len();
+        match self.codec.request(method, params, &mut self.events) {
+            Ok((request_id, form)) => {
+                let id = self.requests.add(wire_id, form, hash, params);
+                self.events.push(AgentEvent::Request(id, Box::new(request_id)));
+            }
+            Err(error) => {
+                let is_unknown = error.code == RpcError::METHOD_NOT_FOUND;
+                let method_name = excerpt(method);
+                if is_unknown && self.on_notification(method, params) {
+                    self.anomaly(AnomalyKind::Dialect, format!("Accepted {method_name} with an id."));
+                    return self.writer.respond(&wire_id, Ok("null"));
+                }
+                if self.events.len() == count_before {
+                    let (kind, text) = if is_unknown {
+                        (AnomalyKind::UnknownMethod, format!("Rejected the unknown request {method_name}."))
+                    } else {
+                        let why = excerpt(&error.message);
+                        (AnomalyKind::BadMessage, format!("Rejected the request {method_name}: {why}"))
+                    };
+                    self.anomaly(kind, text);
+                }
+                if !is_unknown {
+                    self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
+                }
+                self.writer.refuse(&wire_id, &error);
+            }
+        }
+    }
+
+    pub fn on_withdrawal(&mut self, method: &str, params: Option<&str>) {
+        let Some(id) = params.and_then(envelope::withdrawn_id) else {
+            return self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
+        };
+        // A request may be cancelled just after its response was sent.
+        let withdrawn = self.requests.withdraw(id, self.stream.as_deref());
+        self.events.extend(withdrawn.map(AgentEvent::RequestWithdrawn));
+    }
+
+    /// Responds to every open request at the end of the connection.
+    pub fn answer_all(&mut self) {
+        for OpenRequest { wire_id, form, .. } in self.requests.take_all() {
+            let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
+            self.writer.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
+        }
+    }
+
     fn bad_frame(&mut self, why: &str, text: &str) {
         self.anomaly(AnomalyKind::BadFrame, format!("Invalid message: {why}: {}", excerpt(text)));
         self.codec.show_unreadable(text, &mut self.events);
@@ -495,4 +582,14 @@ impl Peer {
         let pending = self.calls.find(|_, call| matches!(call, Call::Authenticate { .. }));
         self.sign_in = pending.map(|_| Watch { next: now + OUTPUT_INTERVAL, seen: newest });
     }
+}
+
+pub fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 120;
+    let mut short: String =
+        text.chars().take(MAX_CHARS).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
+        short.push('…');
+    }
+    short
 }

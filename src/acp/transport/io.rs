@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::link::{In, OutgoingFrames, Sink};
+use super::{In, OutgoingFrames, Sink};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
 

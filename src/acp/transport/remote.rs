@@ -29,8 +29,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use self::client::Client;
 use self::http_context::{HttpContext, Reports, Timeouts};
 use self::route::Route;
-use super::link::{OutgoingFrames, StopSignal};
-use super::{Ends, In, Link, Setup, Sink, Transport};
+use super::{Ends, In, Link, OutgoingFrames, Setup, Sink, StopSignal, Transport};
 use crate::acp::tap::Tap;
 use crate::model::{Carrier, CloseReason, Profile, Remote};
 

@@ -11,7 +11,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio as Pipe};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt as _;
@@ -22,15 +22,13 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::io::{HeaderRequest, close_reason, read_frames, write_frames};
-use super::link::{Ends, Sink, StopSignal};
 use super::secret;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{In, Link, Setup, Transport};
+use super::{Ends, In, Link, Setup, Sink, StopSignal, Transport};
 use crate::acp::frame::FrameReader;
 use crate::host::os::pipe::PipeReader;
-use crate::host::os::process::{Ending, ProcessId, end_group, exit_info, has_group};
-use crate::lock::lock;
+use crate::host::os::process::{Ending, Group, exit_info};
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{self, Start, StartedBy};
 
@@ -300,60 +298,4 @@ fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<Start, CloseReason> {
         format!("{name} not found on PATH. Install it, or set its absolute path.")
     };
     Err(CloseReason::NotStarted { error, is_missing: !is_there })
-}
-
-const POLL: Duration = Duration::from_millis(20);
-
-/// Groups that may have running processes, for an exit of parlor without drops.
-static GROUPS: Mutex<Vec<ProcessId>> = Mutex::new(Vec::new());
-
-pub fn kill_all() {
-    for id in lock(&GROUPS).iter() {
-        end_group(*id, Ending::Kill);
-    }
-}
-
-#[derive(Debug)]
-/// The process group of an agent: signalled only while it can exist; dropping this kills its remaining processes.
-struct Group {
-    id: Option<ProcessId>,
-}
-
-impl Group {
-    fn of(pid: Option<u32>) -> Self {
-        let id = pid.and_then(ProcessId::of);
-        lock(&GROUPS).extend(id);
-        Self { id }
-    }
-
-    /// Waits until no process is left. The first process must have been reaped.
-    async fn gone(&mut self) {
-        while let Some(id) = self.id {
-            if !has_group(id) {
-                // From now on the group id may be reused.
-                self.forget();
-                return;
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    }
-
-    fn forget(&mut self) {
-        if let Some(id) = self.id.take() {
-            lock(&GROUPS).retain(|known| *known != id);
-        }
-    }
-
-    fn end(&self, how: Ending) {
-        if let Some(id) = self.id {
-            end_group(id, how);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end(Ending::Kill);
-        self.forget();
-    }
 }

@@ -1,5 +1,7 @@
 //! Tests of the transports, with real child processes.
 
+mod queues;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::acp::codec::names::{STOP_REASONS, official};
 use crate::acp::codec::replies::STOP_KEYS;
 use crate::acp::codec::value::{Object, first_text, parse_object};
-use crate::acp::dialects::dialect::Translation;
+use crate::acp::dialects::Translation;
 use crate::model::RpcError;
 
 /// Silence after an error before it ends the turn.
