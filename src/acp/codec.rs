@@ -11,7 +11,7 @@ pub(super) mod decoder;
 mod elicitation;
 pub(super) mod errors;
 mod fast;
-mod initialize;
+pub(super) mod initialize;
 mod input;
 pub(super) mod names;
 pub(super) mod options;
@@ -32,13 +32,13 @@ pub(super) mod tests;
 
 use crate::model::{
     AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
-    Callbacks, Reply, Response, RpcError, WireSpec,
+    Callbacks, Reply, RpcError, WireSpec,
 };
 
 use decoder::Decoder;
 pub(crate) use decoder::TurnNews;
 pub(crate) use quirks::Quirk;
-pub use requests::{RequestForm, RequestKind};
+pub use requests::RequestKind;
 
 #[derive(Debug)]
 pub struct Codec {
@@ -51,7 +51,6 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Creates the codec of a connection. Quirks that are known for the command's name apply immediately.
     pub fn new(spec: &AgentSpec) -> Self {
         Self {
             offered: spec.callbacks,
@@ -81,7 +80,7 @@ impl Codec {
     /// Decodes the response to `initialize`. Fails if it is not an object, or for an unsupported or disabled version.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         let info = initialize::decode(result, self.wire.protocol == 2, &mut self.decoder)?;
-        self.decoder.version = info.protocol_version;
+        self.decoder.is_v2 = info.protocol_version == 2;
         self.can = info.capabilities;
         Ok(info)
     }
@@ -140,7 +139,7 @@ impl Codec {
     /// Whether the agent reports whether it works. Then the response to a prompt only says that the prompt was accepted.
     /// Source: ACP v2 prompt-lifecycle.
     pub(crate) fn reports_states(&self) -> bool {
-        self.decoder.is_v2()
+        self.decoder.is_v2
     }
 
     pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
@@ -154,9 +153,9 @@ impl Codec {
         method: &str,
         params: Option<&str>,
         out: &mut Vec<AgentEvent>,
-    ) -> Result<(AgentRequest, RequestForm), RpcError> {
+    ) -> Result<(AgentRequest, RequestKind), RpcError> {
         // In version 2, agents access files and run terminals themselves.
-        let offered = if self.decoder.is_v2() { Callbacks::NONE } else { self.offered };
+        let offered = if self.decoder.is_v2 { Callbacks::NONE } else { self.offered };
         self.decode(out, |decoder| requests::decode(method, params, offered, decoder))
     }
 
@@ -171,13 +170,9 @@ impl Codec {
         self.decode(out, |decoder| replies::decode(call, result, decoder))
     }
 
-    pub fn error(&self, error: &str) -> RpcError {
-        errors::decode(error)
-    }
-
     /// Method and params of a request, without content that the agent does not support. `None`: the version has none.
     pub fn call(&mut self, call: &Call) -> Option<(&'static str, String)> {
-        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.decoder.is_v2())?;
+        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.decoder.is_v2)?;
         if let Call::LoadSession(session, _) | Call::ResumeSession(session, _) = call {
             self.decoder.opened.insert(session.clone());
         }
@@ -185,15 +180,5 @@ impl Codec {
             trace.mark(&mut params);
         }
         Some((method, serde_json::Value::Object(params).to_string()))
-    }
-
-    /// The JSON of a response: a result, or an error object, also (`-32603`) if the response does not match the request.
-    pub fn answer(&self, form: &RequestForm, answer: &Response) -> Result<String, String> {
-        requests::encode_answer(form, answer)
-    }
-
-    /// The response to a request when its turn or connection ends.
-    pub fn fallback(&self, form: &RequestForm) -> Response {
-        requests::fallback(form)
     }
 }

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::codec::calls::{encode_cancel, encode_withdrawal};
+use super::codec::initialize::AGENT_INFO;
 use super::codec::quirks::{is_known, words};
 use super::codec::value::{Object, first_text, parse_object};
 use super::envelope::Message;
@@ -69,8 +70,7 @@ pub(super) fn recognized(result: &str, spec: &AgentSpec) -> Option<Box<dyn Diale
     let profile = if openoxide::is_spoken_in(&result) {
         Profile::OpenOxide
     } else {
-        let info =
-            ["agentInfo", "serverInfo", "agent_info"].iter().find_map(|key| result.get(*key)?.as_object())?;
+        let info = AGENT_INFO.iter().find_map(|key| result.get(*key)?.as_object())?;
         profile_of_name(&first_text(info, &["name"])?)?
     };
     of(profile, spec, false)
@@ -176,8 +176,8 @@ impl Translation {
 
     pub fn update(&mut self, session: &str, update: &Object) {
         let params = json!({"sessionId": session, "update": update});
-        self.to_parlor
-            .push(json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_string());
+        let message = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+        self.to_parlor.push(message.to_string());
     }
 
     pub fn respond(&mut self, id: u64, outcome: Result<Value, Value>) {
@@ -194,12 +194,8 @@ pub fn no_session() -> Value {
 }
 
 pub fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), String> {
-    if bytes <= limit_bytes {
-        return Ok(());
-    }
-    Err(format!(
-        "The prompt is {} KiB; this agent's limit is {}. Shorten it, or put the text in a file and refer to the file.",
-        bytes.div_ceil(1024),
-        limit_bytes / 1024
-    ))
+    let (kib, limit_kib) = (bytes.div_ceil(1024), limit_bytes / 1024);
+    let text = "Shorten it, or put the text in a file and refer to the file.";
+    let error = || format!("The prompt is {kib} KiB; this agent's limit is {limit_kib}. {text}");
+    if bytes <= limit_bytes { Ok(()) } else { Err(error()) }
 }

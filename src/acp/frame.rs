@@ -19,14 +19,10 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub const DEFAULT_FRAME_BYTES: usize = 64 << 20;
-
 pub const READ_BYTES: usize = 256 << 10;
-
 const MIN_SPACE_BYTES: usize = 64 << 10;
-
 /// Maximum number of items of an array; a larger one is rejected, because each item costs some hundred bytes of memory.
 const MAX_ARRAY_ITEMS: usize = 100_000;
-
 /// How many bytes of an oversized frame are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
 

@@ -15,11 +15,8 @@ use super::tap::{Direction, Line, redact};
 use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
 
 const FORMAT: u32 = 1;
-
 pub const MAX_BYTES: u64 = 256 << 20;
-
 const MAX_REPORTED: usize = 10;
-
 /// Longest accepted time, so that a forged timestamp cannot overflow the clock.
 const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 

@@ -238,7 +238,7 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<Response> {
     };
     let text = |key: &str| first_text(&result, &[key]).unwrap_or_default();
     Some(match kind {
-        RequestKind::Permission => {
+        RequestKind::Permission | RequestKind::FlatPermission => {
             let nested = result.get("outcome").and_then(Value::as_object);
             let mut positions = [Some(&result), nested].into_iter().flatten();
             let option = positions.find_map(|position| first_text(position, &["optionId"]));

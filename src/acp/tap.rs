@@ -27,12 +27,10 @@ use crate::lock::lock;
 pub use redact::redact;
 
 const BUFFER_BYTES: usize = 64 << 10;
-
 /// Maximum bytes of a line in the ring; longer lines are truncated.
 pub const LINE_BYTES: usize = 16 << 10;
 const MAX_BYTES: usize = 4 << 20;
 const MAX_LINES: usize = 4000;
-
 /// The start of a line of parlor among those of the agent's stderr.
 pub const OWN_LINE: &str = "parlor: ";
 

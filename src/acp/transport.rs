@@ -140,7 +140,6 @@ impl StopSignal {
 
 /// Maximum size of the messages that wait, in KiB; each counts for at least one. One longer message is allowed.
 const WAITING_MAX_KIB: u32 = 512;
-
 /// Maximum size of messages that are taken at once, unless a single one is larger.
 const TAKEN_MAX_BYTES: usize = 256 << 10;
 
@@ -248,10 +247,8 @@ fn pieces_bytes(pieces: &[InboundFrame]) -> usize {
 
 /// The queue is full from this size: only an agent that sends requests without reading the responses gets here.
 const FULL: Capacity = Capacity { items: 16_384, bytes: 16 << 20 };
-
 /// Room for responses that were in progress when the queue became full. More is an overflow.
 const MAX: Capacity = Capacity { items: 65_536, bytes: 128 << 20 };
-
 /// Maximum size of one write, unless a single frame is larger.
 const TAKEN: Capacity = Capacity { items: 64, bytes: 256 << 10 };
 

@@ -10,7 +10,6 @@ use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 use super::value::{Object, fill, list, raw, rename, without_nulls};
 
 pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
-
 const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
 pub fn decode(value: Value) -> ContentBlock {

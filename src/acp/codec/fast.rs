@@ -67,7 +67,7 @@ impl Decoder {
         let text = text.into_owned();
         let update = match message {
             // In version 2, a message is known by its id.
-            Some(message) if self.is_v2() => SessionUpdate::more_text(role, message, text),
+            Some(message) if self.is_v2 => SessionUpdate::more_text(role, message, text),
             message => SessionUpdate::Chunk { role, message, text },
         };
         self.out.push(AgentEvent::Update(session, update));

@@ -21,8 +21,7 @@ pub fn take_off(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
     if decoder.quirks.is_strict {
         return;
     }
-    let is_over = patch.status.as_set().is_some_and(|status| status.is_final());
-    if is_over {
+    if patch.status.as_set().is_some_and(|status| status.is_final()) {
         bare_output(patch, decoder);
     } else {
         bare_input(patch, decoder);

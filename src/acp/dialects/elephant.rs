@@ -13,7 +13,6 @@ use crate::acp::envelope::Message;
 use crate::model::{AgentInfo, Call, Profile};
 
 pub const MAX_BODY_BYTES: usize = 4 << 20;
-
 /// Minimum length of a chunk that may have been trimmed: the agent collects 64 characters before it trims and sends.
 const MIN_CHARS: usize = 48;
 
@@ -64,8 +63,7 @@ impl Dialect for Elephant {
     fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
         match message {
             Message::Notification { method, params: Some(params) } if method == "session/update" => {
-                let mended = self.mended(params);
-                if let Some((session, update)) = mended {
+                if let Some((session, update)) = self.mended(params) {
                     out.update(&session, &update);
                     return true;
                 }
@@ -118,12 +116,12 @@ fn is_word_end(ch: char) -> bool {
 /// Whether a text begins with a Markdown block that needs its own line: a list item, heading, fence or table row.
 fn begins_block(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
-    let has_mark =
-        ["- ", "* ", "+ ", "# ", "## ", "### ", "#### ", "> "].iter().any(|mark| line.starts_with(mark));
+    let marks = ["- ", "* ", "+ ", "# ", "## ", "### ", "#### ", "> ", "```"];
+    let has_mark = marks.iter().any(|mark| line.starts_with(mark));
     let number = line.trim_start_matches(|ch: char| ch.is_ascii_digit());
     let is_numbered = number.len() < line.len() && (number.starts_with(". ") || number.starts_with(") "));
     let is_row = line.starts_with('|') && line.ends_with('|') && line.len() > 1;
-    has_mark || is_numbered || is_row || line.starts_with("```")
+    has_mark || is_numbered || is_row
 }
 
 #[cfg(test)]

@@ -31,11 +31,9 @@ use crate::model::{AgentCapabilities, AgentInfo, Call, Profile, RpcError, Sessio
 /// Names of its events; over HTTP, they are also the event names of the stream.
 pub const EVENTS: &[&str] =
     &["text_delta", "thinking_delta", "tool_use", "tool_result", "diff_block", "plan_step", "error", "done"];
-
 /// Boolean capabilities that only this protocol has.
 const CAPABILITIES: &[&str] =
     &["file_read", "file_write", "terminal_exec", "web_search", "session_fork", "streaming"];
-
 const EVENT_NAME: &[&str] = &["type", "event", "sessionUpdate"];
 
 #[derive(Debug, Default)]
@@ -80,18 +78,16 @@ impl OpenOxide {
         }
         let Some((session, folder, form)) = self.resuming.remove(&id) else { return false };
         match outcome {
-            Ok(_) => {
-                self.sessions.insert(session);
-                false
-            }
             Err(error) if errors::decode(error).code == RpcError::INVALID_PARAMS => {
                 let Some(params) = resume(&session, &folder, form + 1) else { return false };
                 out.to_agent.push((id, ("session/resume", params)));
                 self.resuming.insert(id, (session, folder, form + 1));
-                true
+                return true;
             }
-            Err(_) => false,
+            Err(_) => {}
+            Ok(_) => _ = self.sessions.insert(session),
         }
+        false
     }
 
     fn on_event(&mut self, event: Event, out: &mut Translation) {
@@ -249,8 +245,8 @@ impl Dialect for OpenOxide {
                 ("session/create", params.to_string())
             }
             Call::ResumeSession(session, workspace) => {
-                let (session, folder) =
-                    (session.to_string(), workspace.folder().to_string_lossy().into_owned());
+                let session = session.to_string();
+                let folder = workspace.folder().to_string_lossy().into_owned();
                 let params = resume(&session, &folder, 0).unwrap_or_default();
                 self.resuming.insert(id, (session, folder, 0));
                 ("session/resume", params)
@@ -449,11 +445,9 @@ impl Plan {
         } else {
             self.add(position, content.filter(|_| self.steps.len() < MAX_STEPS)?, status);
         }
-        let entries: Vec<Value> = self
-            .steps
-            .iter()
-            .map(|step| json!({"content": step.content, "priority": "medium", "status": step.status}))
-            .collect();
+        let entry =
+            |step: &Step| json!({"content": step.content, "priority": "medium", "status": step.status});
+        let entries: Vec<Value> = self.steps.iter().map(entry).collect();
         Some(into_object(json!({"sessionUpdate": "plan", "entries": entries})))
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Dialect, Method, Translation};
 use crate::acp::codec::names::SESSION_ID;
-use crate::acp::codec::value::{first_text, parse_object};
+use crate::acp::codec::value::{first_text, items, parse_object};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, ContentBlock, Profile};
 
@@ -73,8 +73,8 @@ impl Dialect for ZeptoClaw {
         };
         let Ok(result) = outcome else { return false };
         let result = parse_object(result).unwrap_or_default();
-        let sessions = result.get("sessions").and_then(Value::as_array).into_iter().flatten();
-        let mut ids = sessions.filter_map(|item| first_text(item.as_object()?, SESSION_ID));
+        let mut ids =
+            items(result.get("sessions")).filter_map(|item| first_text(item.as_object()?, SESSION_ID));
         out.respond(id, if ids.any(|id| id == session) { Ok(json!({})) } else { Err(super::no_session()) });
         true
     }

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 
 /// Deeper values become a string with their text. `serde_json` allows 128 levels, some of which are the message's own.
 const MAX_DEPTH: usize = 100;
-
 /// Shorter numbers without an exponent are always finite.
 const FINITE_CHARS: usize = 300;
 

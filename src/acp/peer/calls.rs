@@ -11,10 +11,8 @@ use crate::model::{AgentEvent, Call, CallError, CallTag, Reply, SessionId, Sessi
 
 /// Silence after a state that may be the end of the turn, from an agent that reports only ends.
 const CONFIRMED_TIME: Duration = Duration::from_secs(2);
-
 /// The same from an agent that reports when it begins to work.
 const REPEATED_TIME: Duration = Duration::from_secs(30);
-
 /// Number of finished requests that are remembered for late responses.
 const MAX_RETIRED: usize = 64;
 

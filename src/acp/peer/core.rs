@@ -19,7 +19,8 @@ use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
 use super::requests::{self, OpenRequest, OpenRequests, WireId};
 use crate::acp::Command;
-use crate::acp::codec::{Codec, Quirk};
+use crate::acp::codec::requests::{encode_answer, fallback};
+use crate::acp::codec::{Codec, Quirk, errors};
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::acp::frame::repair::{is_plain, repair};
@@ -112,7 +113,7 @@ impl Peer {
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
-                    let outcome = self.codec.answer(&request.form, &answer);
+                    let outcome = encode_answer(request.kind, &answer);
                     self.writer.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
                 }
             }
@@ -380,7 +381,7 @@ impl Peer {
         let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
-            Err(error) => Err(call_error(self.codec.error(error))),
+            Err(error) => Err(call_error(errors::decode(error))),
         };
         self.on_closed(&call, &reply);
         if let Call::Authenticate { .. } = &call {
@@ -404,7 +405,7 @@ impl Peer {
 
     /// An error without an id can be matched only if a single request is pending.
     fn on_loose_error(&mut self, error: &str) {
-        let rpc = self.codec.error(error);
+        let rpc = errors::decode(error);
         let is_about_call =
             matches!(rpc.code, PARSE_ERROR | INVALID_REQUEST) || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
@@ -492,8 +493,8 @@ impl Peer {
         }
         let count_before = self.events.len();
         match self.codec.request(method, params, &mut self.events) {
-            Ok((request_id, form)) => {
-                let id = self.requests.add(wire_id, form, hash, params);
+            Ok((request_id, kind)) => {
+                let id = self.requests.add(wire_id, kind, hash, params);
                 self.events.push(AgentEvent::Request(id, Box::new(request_id)));
             }
             Err(error) => {
@@ -531,8 +532,8 @@ impl Peer {
 
     /// Responds to every open request at the end of the connection.
     pub fn answer_all(&mut self) {
-        for OpenRequest { wire_id, form, .. } in self.requests.take_all() {
-            let outcome = self.codec.answer(&form, &self.codec.fallback(&form));
+        for OpenRequest { wire_id, kind, .. } in self.requests.take_all() {
+            let outcome = encode_answer(kind, &fallback(kind));
             self.writer.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
         }
     }

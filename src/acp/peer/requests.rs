@@ -8,12 +8,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::acp::codec::{RequestForm, RequestKind};
+use crate::acp::codec::RequestKind;
 use crate::model::{Capacity, RequestId};
 
 /// Handles are unique across all connections of the process.
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
-
 const MAX: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +33,7 @@ pub fn content_hash(method: &str, params: Option<&str>) -> u64 {
 #[derive(Debug)]
 pub struct OpenRequest {
     pub wire_id: WireId,
-    pub form: RequestForm,
+    pub kind: RequestKind,
     hash: u64,
     bytes: usize,
     is_withdrawn: bool,
@@ -57,10 +56,10 @@ impl OpenRequests {
         self.open.values().any(|request| request.hash == hash && request.wire_id == *wire_id)
     }
 
-    pub fn add(&mut self, wire_id: WireId, form: RequestForm, hash: u64, params: Option<&str>) -> RequestId {
+    pub fn add(&mut self, wire_id: WireId, kind: RequestKind, hash: u64, params: Option<&str>) -> RequestId {
         let bytes = params.map_or(0, str::len);
         let id = RequestId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
-        self.open.insert(id, OpenRequest { wire_id, form, hash, bytes, is_withdrawn: false });
+        self.open.insert(id, OpenRequest { wire_id, kind, hash, bytes, is_withdrawn: false });
         id
     }
 
@@ -87,7 +86,7 @@ impl OpenRequests {
         self.open
             .iter()
             .find(|(_, request)| *request.wire_id.id == *id)
-            .map(|(id, request)| (*id, request.form.kind))
+            .map(|(id, request)| (*id, request.kind))
     }
 
     pub fn take_all(&mut self) -> Vec<OpenRequest> {
@@ -101,8 +100,8 @@ mod tests {
 
     fn add(requests: &mut OpenRequests, id: &str, session: Option<&str>, params: &str) -> RequestId {
         let wire_id = WireId { id: id.into(), session: session.map(Arc::from) };
-        let form = RequestForm::official(RequestKind::Permission);
-        requests.add(wire_id, form, content_hash("session/request_permission", Some(params)), Some(params))
+        let kind = RequestKind::Permission;
+        requests.add(wire_id, kind, content_hash("session/request_permission", Some(params)), Some(params))
     }
 
     #[test]

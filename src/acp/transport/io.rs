@@ -17,7 +17,6 @@ use crate::model::CloseReason;
 
 /// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.
 const DRAIN_MAX_BYTES: usize = 8 << 20;
-
 /// A write buffer that grew beyond this size is freed.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 

@@ -347,7 +347,7 @@ fn permission(request: &schema::RequestPermissionRequest) -> PermissionRequest {
     let mut out = Vec::new();
     match able().request("session/request_permission", Some(&text), &mut out).unwrap() {
         (AgentRequest::Permission(request), form) => {
-            assert!(!form.is_flat);
+            assert_eq!(form, RequestKind::Permission);
             request
         }
         other => panic!("{other:?}"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Peer, Phase, excerpt};
+use crate::acp::codec::errors;
 use crate::acp::dialects;
 use crate::acp::transport::{UNDELIVERED, UNSENT};
 use crate::model::{AgentEvent, AgentInfo, AnomalyKind, CallError, RpcError};
@@ -66,7 +67,7 @@ impl Peer {
                 Err(error) => error,
             },
             Err(error) => {
-                let error = self.codec.error(error);
+                let error = errors::decode(error);
                 let refused = self.codec.refused_version(&error);
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
                 self.refused = self.refused.take().or(refused);

@@ -26,17 +26,13 @@ use crate::tls::innermost;
 
 /// Minimum timeout of a silent stream, however short the keep-alive interval of the server is.
 const MIN_IDLE: Duration = Duration::from_secs(10);
-
 /// A stream that was open for this long resets the delay before the next attempt.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
-
 /// After this number of consecutive reads with comments only, each is followed by a pause.
 const MAX_EMPTY_READS: u32 = 32;
 const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
-
 /// How many bytes are parsed before their events are passed on.
 const PART_BYTES: usize = 64 << 10;
-
 /// Number of events that are remembered to detect those that are sent again after a reconnect; about 3 MiB.
 const MAX_SEEN: usize = 65_536;
 

@@ -26,7 +26,6 @@ use crate::acp::transport::OutboundFrame;
 use crate::model::{Carrier, CloseReason, Profile, Remote};
 
 const USUAL_PATH: &str = "/acp";
-
 /// A request that may be unsupported is awaited for this fraction of `Timeouts::answer`.
 const GUESS_SHARE: u32 = 20;
 

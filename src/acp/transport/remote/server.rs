@@ -33,10 +33,8 @@ use crate::model::{Carrier, CloseReason, Remote};
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("acp-protocol-version");
-
 /// Maximum body size in bytes; servers reject longer bodies.
 const MAX_BODY_BYTES: usize = 16 << 20;
-
 /// Reserve for the headers in a request to a server with a small limit.
 const HEADER_BYTES: usize = 4 << 10;
 

@@ -36,10 +36,8 @@ use crate::model::CloseReason;
 
 /// Maximum message size in bytes; servers close the connection on larger ones.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
-
 /// Maximum size of the write buffer for a server that does not read: one message, and pongs.
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
-
 const PART_BYTES: usize = 64 << 10;
 
 /// The bytes below a WebSocket; in tests, those of a simulated network.

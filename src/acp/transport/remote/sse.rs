@@ -14,10 +14,8 @@ use bytes::{Buf, Bytes, BytesMut};
 
 /// Maximum length of names and ids in bytes; longer ones are ignored.
 const MAX_FIELD_BYTES: usize = 1 << 10;
-
 /// How many bytes of an oversized event are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
-
 /// Maximum reconnection time that is accepted from the server.
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
