@@ -185,7 +185,7 @@ impl Update<'_> {
             "current_mode_update" => SessionUpdate::Mode(first_text(update, CURRENT_MODE)?.into()),
             "current_model_update" => SessionUpdate::Model(first_text(update, CURRENT_MODEL)?.into()),
             "config_option_update" => SessionUpdate::Options(options::decode_options(update, self.decoder)?),
-            "session_info_update" => return Some(self.info(update)),
+            "session_info_update" => return self.info(update),
             "usage_update" => usage(update)?,
             "notice" => notice(update)?,
             "compaction_update" => self.compaction(update)?,
@@ -272,7 +272,7 @@ impl Update<'_> {
         Some(SessionUpdate::Tool(Box::new(patch)))
     }
 
-    fn info(&mut self, update: &mut Object) {
+    fn info(&mut self, update: &mut Object) -> Option<()> {
         let title = patch_text(update, "title");
         rename(update, "updatedAt", &["updated_at"]);
         let updated_at = patch_text(update, "updatedAt");
@@ -280,6 +280,7 @@ impl Update<'_> {
         if title != Patch::Keep || updated_at != Patch::Keep {
             self.push(SessionUpdate::Info { title, updated_at });
         }
+        Some(())
     }
 
     fn compaction(&mut self, update: &mut Object) -> Option<SessionUpdate> {

@@ -85,7 +85,9 @@ impl OpenOxide {
                 return true;
             }
             Err(_) => {}
-            Ok(_) => _ = self.sessions.insert(session),
+            Ok(_) => {
+                self.sessions.insert(session);
+            }
         }
         false
     }
