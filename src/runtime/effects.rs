@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::attachments::{edit_pasted, open_attachment};
 use crate::acp::gate::Gate;
-use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::acp::tap::{Direction, Tap};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::core::Effect;
 use crate::host::attachments::Attachments;
@@ -463,8 +463,7 @@ impl EffectRunner {
             return;
         }
         *last = stand;
-        let all = TapFilter { max_lines: LOG_LINES, conns, ..TapFilter::default() };
-        let lines = self.tap.snapshot(&all).into_iter().map(|line| LogLine {
+        let lines = self.tap.snapshot(conns.as_deref(), LOG_LINES).into_iter().map(|line| LogLine {
             time_ms: u64::try_from(line.at.as_millis()).unwrap_or(u64::MAX),
             direction: match line.direction {
                 Direction::ToAgent => LogDirection::ToAgent,
