@@ -143,18 +143,14 @@ const WAITING_MAX_KIB: u32 = 512;
 /// Maximum size of messages that are taken at once, unless a single one is larger.
 const TAKEN_MAX_BYTES: usize = 256 << 10;
 
+/// What a transport reports. Undelivered is a notification or response, with its session if that is known, in full
+/// sentences; interrupted, whether a connection is lost and parlor tries to restore it. `Closed` is always the last.
 #[derive(Debug)]
 pub enum In {
     Pieces(Vec<InboundFrame>),
     Note(String),
-    /// A notification or response that could not be delivered, with its session if that is known. Full sentences.
-    Undelivered {
-        session: Option<String>,
-        text: String,
-    },
-    /// Whether the connection to a server is interrupted and parlor tries to restore it.
+    Undelivered { session: Option<String>, text: String },
     Interrupted(bool),
-    /// The end of the connection; always the last event.
     Closed(CloseReason),
 }
 

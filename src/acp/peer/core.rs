@@ -162,9 +162,8 @@ impl Peer {
             }
             InboundFrame::Oversize { len_bytes, head } => {
                 self.tap.record(Direction::FromAgent, &head);
-                let head = String::from_utf8_lossy(&head);
-                let text =
-                    format!("Ignored a message of {len_bytes} bytes, over the limit: {}", excerpt(&head));
+                let head = excerpt(&String::from_utf8_lossy(&head));
+                let text = format!("Ignored a message of {len_bytes} bytes, over the limit: {head}");
                 self.anomaly(AnomalyKind::Oversize, text);
             }
         }
@@ -265,9 +264,7 @@ impl Peer {
             Form::Array => self.codec.learn(Quirk::ARRAYS, &mut self.events),
             Form::Line => {}
         }
-        if let Ok(message) = envelope::read(text)
-            && is_plain(text)
-        {
+        if let Some(message) = envelope::read(text).ok().filter(|_| is_plain(text)) {
             return self.on_message(message, text);
         }
         let repaired = repair(text);
@@ -307,26 +304,21 @@ impl Peer {
                     self.on_request(id, &method, params);
                 }
             }
-            Message::Response { id, .. }
-                if self.shutdown.is_some() && envelope::id_number(id) == self.shutdown =>
-            {
-                self.stop(false);
+            Message::Response { id, outcome } => {
+                let number = envelope::id_number(id);
+                let text = match self.calls.take(number) {
+                    Match::Waiting(pending) => {
+                        return self.on_outcome(number.unwrap_or_default(), *pending, outcome);
+                    }
+                    Match::Reported => return,
+                    _ if self.shutdown.is_some() && number == self.shutdown => return self.stop(false),
+                    Match::Retired(method) => {
+                        format!("Ignored a duplicate or late response to {method} (id {}).", excerpt(id))
+                    }
+                    Match::Never => format!("Response to an unknown request (id {}).", excerpt(id)),
+                };
+                self.anomaly(AnomalyKind::StrayResponse, text);
             }
-            Message::Response { id, outcome } => match self.calls.take(envelope::id_number(id)) {
-                Match::Waiting(pending) => {
-                    self.on_outcome(envelope::id_number(id).unwrap_or_default(), *pending, outcome);
-                }
-                Match::Reported => {}
-                Match::Retired(method) => {
-                    let text =
-                        format!("Ignored a duplicate or late response to {method} (id {}).", excerpt(id));
-                    self.anomaly(AnomalyKind::StrayResponse, text);
-                }
-                Match::Never => {
-                    let text = format!("Response to an unknown request (id {}).", excerpt(id));
-                    self.anomaly(AnomalyKind::StrayResponse, text);
-                }
-            },
             Message::Loose(Err(error)) => self.on_loose_error(error),
             Message::Loose(Ok(_)) => self.bad_frame("result without an id", text),
             Message::Odd(why) => self.bad_frame(why, text),
@@ -365,19 +357,25 @@ impl Peer {
     }
 
     fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
-        if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
-            let before = self.events.len();
-            let is_known = self.codec.notification(method, params, &mut self.events);
-            self.calls.note_update(self.events.get(before..).unwrap_or_default(), self.now);
-            self.on_turn_news();
-            return is_known;
+        if matches!(method, "$/cancel_request" | "$/cancelRequest") {
+            if let Some(id) = params.and_then(envelope::withdrawn_id) {
+                // A request may be cancelled just after its response was sent.
+                let withdrawn = self.requests.withdraw(id, self.stream.as_deref());
+                self.events.extend(withdrawn.map(AgentEvent::RequestWithdrawn));
+            } else {
+                self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
+            }
+            return true;
         }
-        self.on_withdrawal(method, params);
-        true
+        let before = self.events.len();
+        let is_known = self.codec.notification(method, params, &mut self.events);
+        self.calls.note_update(self.events.get(before..).unwrap_or_default(), self.now);
+        self.on_turn_news();
+        is_known
     }
 
     fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
-        let Some(pending) = self.take_answered(id, pending, outcome) else { return };
+        let Some(pending) = self.take_answered(id, pending, outcome.is_ok()) else { return };
         let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
@@ -410,12 +408,8 @@ impl Peer {
             matches!(rpc.code, PARSE_ERROR | INVALID_REQUEST) || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
         let message = excerpt(&rpc.message);
-        let text = match &only {
-            Some(Pending { method, .. }) => {
-                format!("Error without an id, treated as the response to {method}: {message}")
-            }
-            None => format!("Error without an id: {message}"),
-        };
+        let of = only.as_ref().map(|pending| format!(", treated as the response to {}", pending.method));
+        let text = format!("Error without an id{}: {message}", of.unwrap_or_default());
         self.anomaly(AnomalyKind::StrayResponse, text);
         if let Some(pending) = only {
             self.on_outcome(0, pending, Err(error));
@@ -519,15 +513,6 @@ impl Peer {
                 self.writer.refuse(&wire_id, &error);
             }
         }
-    }
-
-    pub fn on_withdrawal(&mut self, method: &str, params: Option<&str>) {
-        let Some(id) = params.and_then(envelope::withdrawn_id) else {
-            return self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
-        };
-        // A request may be cancelled just after its response was sent.
-        let withdrawn = self.requests.withdraw(id, self.stream.as_deref());
-        self.events.extend(withdrawn.map(AgentEvent::RequestWithdrawn));
     }
 
     /// Responds to every open request at the end of the connection.

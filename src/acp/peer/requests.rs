@@ -47,8 +47,8 @@ pub struct OpenRequests {
 
 impl OpenRequests {
     pub fn has_room(&self, params: Option<&str>) -> bool {
-        let bytes =
-            params.map_or(0, str::len) + self.open.values().map(|request| request.bytes).sum::<usize>();
+        let open: usize = self.open.values().map(|request| request.bytes).sum();
+        let bytes = params.map_or(0, str::len) + open;
         self.open.is_empty() || (self.open.len() < MAX.items && bytes <= MAX.bytes)
     }
 
@@ -83,10 +83,8 @@ impl OpenRequests {
     }
 
     pub fn find(&self, id: &str) -> Option<(RequestId, RequestKind)> {
-        self.open
-            .iter()
-            .find(|(_, request)| *request.wire_id.id == *id)
-            .map(|(id, request)| (*id, request.kind))
+        let (id, request) = self.open.iter().find(|(_, request)| *request.wire_id.id == *id)?;
+        Some((*id, request.kind))
     }
 
     pub fn take_all(&mut self) -> Vec<OpenRequest> {

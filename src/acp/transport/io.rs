@@ -7,7 +7,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -102,7 +101,12 @@ pub async fn write_frames(
         }
         bytes.clear();
         for frame in &frames {
-            append_frame(&mut bytes, &frame.bytes, header_request.load(Ordering::Relaxed));
+            let has_header = header_request.load(Ordering::Relaxed);
+            if has_header {
+                bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", frame.bytes.len()).as_bytes());
+            }
+            bytes.extend_from_slice(&frame.bytes);
+            bytes.extend((!has_header).then_some(b'\n'));
         }
         output.write_all(&bytes).await?;
         output.flush().await?;
@@ -112,15 +116,5 @@ pub async fn write_frames(
         if bytes.capacity() > KEPT_BUFFER_BYTES {
             bytes = Vec::new();
         }
-    }
-}
-
-fn append_frame(bytes: &mut Vec<u8>, frame: &Bytes, has_header: bool) {
-    if has_header {
-        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", frame.len()).as_bytes());
-    }
-    bytes.extend_from_slice(frame);
-    if !has_header {
-        bytes.push(b'\n');
     }
 }

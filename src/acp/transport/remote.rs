@@ -194,7 +194,7 @@ async fn send_all(
             }
             () = sleep_until(next_ping), if matches!(route, Route::Socket(_)) => {
                 next_ping = Instant::now() + timeouts.ping;
-                if let Some(socket) = route.socket() {
+                if let Route::Socket(socket) = route {
                     socket.ping().await?;
                 }
             }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Peer;
 use crate::acp::codec::TurnNews;
-use crate::acp::peer::calls::Pending;
+use crate::acp::peer::calls::{CONFIRMED_TIME, Pending, REPEATED_TIME};
 use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
 
 /// Maximum number of sessions whose state is remembered; others are taken to be idle.
@@ -55,17 +55,17 @@ impl Peer {
         if is_end {
             self.end_turn(&session, outcome);
         } else if was_busy && prompt.is_some_and(|prompt| prompt.has_news) {
-            self.calls.presume_idle(&session, outcome, false, self.now);
+            self.calls.presume_idle(&session, (Box::new(outcome), CONFIRMED_TIME), self.now);
         } else if was_busy {
             self.events.push(AgentEvent::TurnEnded(session, outcome));
         } else {
-            self.calls.presume_idle(&session, outcome, reports_work, self.now);
+            let time = if reports_work { REPEATED_TIME } else { CONFIRMED_TIME };
+            self.calls.presume_idle(&session, (Box::new(outcome), time), self.now);
         }
     }
 
     fn end_turn(&mut self, session: &SessionId, outcome: Result<Reply, CallError>) {
-        let ended = self.calls.end_prompt(session);
-        if let Some(Pending { call: Some((tag, _)), .. }) = ended {
+        if let Some(Pending { call: Some((tag, _)), .. }) = self.calls.end_prompt(session) {
             self.events.push(AgentEvent::Replied(tag, outcome));
         }
     }
@@ -94,14 +94,9 @@ impl Peer {
     }
 
     /// Puts a prompt back if its turn continues after the response. Returns any other call.
-    pub fn take_answered(
-        &mut self,
-        id: u64,
-        pending: Pending,
-        outcome: Result<&str, &str>,
-    ) -> Option<Pending> {
+    pub fn take_answered(&mut self, id: u64, pending: Pending, is_ok: bool) -> Option<Pending> {
         let is_prompt = matches!(&pending.call, Some((_, Call::Prompt(..))));
-        if is_prompt && outcome.is_ok() && self.codec.reports_states() {
+        if is_prompt && is_ok && self.codec.reports_states() {
             self.calls.accept(id, pending, self.now);
             return None;
         }

@@ -41,7 +41,6 @@ impl Envelope {
     }
 }
 
-/// Parses a message; `None`: not a message.
 pub fn read(text: &str) -> Option<Envelope> {
     let message = crate::acp::envelope::read(text).ok()?;
     let (kind, id, method, scope) = match &message {

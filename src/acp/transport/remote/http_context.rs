@@ -109,8 +109,7 @@ impl Backoff {
         if now.saturating_duration_since(since) >= self.timeouts.give_up {
             return None;
         }
-        let jitter = self.timeouts.jitter;
-        let percent = 100 - u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * jitter / 255;
+        let percent = 100 - u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * self.timeouts.jitter / 255;
         let delay = self.pause * percent / 100;
         self.pause = (self.pause * 2).min(self.timeouts.max_pause);
         Some(delay.max(wanted.unwrap_or_default().min(self.timeouts.answer)))
@@ -178,10 +177,7 @@ impl HttpContext {
     }
 
     pub async fn pieces(&self, pieces: Vec<InboundFrame>) -> Result<(), Disconnected> {
-        if pieces.is_empty() {
-            return Ok(());
-        }
-        self.sink.send(In::Pieces(pieces)).await
+        if pieces.is_empty() { Ok(()) } else { self.sink.send(In::Pieces(pieces)).await }
     }
 
     /// Drops second responses to the same request.
@@ -243,14 +239,9 @@ impl HttpContext {
         frame: &Bytes,
         wants: impl Fn(StatusCode) -> bool,
     ) -> Result<Response, HttpError> {
-        let request = self
-            .client
-            .request(Method::POST, url)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json, text/event-stream")
-            .headers(headers.clone())
-            .body(frame.clone());
-        self.client.send(request, wants).await
+        let request = self.client.request(Method::POST, url).header(CONTENT_TYPE, "application/json");
+        let request = request.header(ACCEPT, "application/json, text/event-stream").headers(headers.clone());
+        self.client.send(request.body(frame.clone()), wants).await
     }
 
     /// Expects the response to a message, if it is a request.
@@ -378,9 +369,8 @@ impl From<HttpError> for CloseReason {
 }
 
 pub fn is_of_type(response: &Response, wanted: &str) -> bool {
-    let given =
-        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(wanted))
+    let given = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()?.split(';').next());
+    given.is_some_and(|given| given.trim().eq_ignore_ascii_case(wanted))
 }
 
 pub fn is_events(response: &Response) -> bool {
@@ -393,11 +383,9 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() > max_bytes => {
-                let text = format!(
-                    "The response of {} is over the limit of {} MiB. Request less at once.",
-                    host_of(&url),
-                    max_bytes >> 20
-                );
+                let (host, mib) = (host_of(&url), max_bytes >> 20);
+                let text =
+                    format!("The response of {host} is over the limit of {mib} MiB. Request less at once.");
                 return Err(HttpError::refused(text));
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
@@ -408,15 +396,11 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
 }
 
 pub fn too_large(bytes: usize, max_bytes: usize, host: &str) -> String {
-    let shown = |bytes: usize| match bytes {
+    let [size, limit] = [bytes, max_bytes].map(|bytes| match bytes {
         ..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
         _ => format!("{} MiB", bytes >> 20),
-    };
-    format!(
-        "The message is {}; the limit of {host} is {}. Send less at once.",
-        shown(bytes),
-        shown(max_bytes)
-    )
+    });
+    format!("The message is {size}; the limit of {host} is {limit}. Send less at once.")
 }
 
 #[cfg(test)]

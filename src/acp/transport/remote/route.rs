@@ -23,7 +23,7 @@ use super::server::{CONNECTION_ID, Server, StreamUrls, events_at};
 use super::socket::Socket;
 use crate::acp::dialects::openoxide;
 use crate::acp::transport::OutboundFrame;
-use crate::model::{Carrier, CloseReason, Profile, Remote};
+use crate::model::{Carrier, CloseReason, Profile, Remote, shown_url};
 
 const USUAL_PATH: &str = "/acp";
 /// A request that may be unsupported is awaited for this fraction of `Timeouts::answer`.
@@ -45,17 +45,18 @@ impl Route {
         profile: Option<Profile>,
     ) -> Result<Self, HttpError> {
         let url = &context.client.url.clone();
-        let (usual, is_bare) = with_path(url);
+        let (mut usual, is_bare) = (url.clone(), url.path().trim_matches('/').is_empty());
+        if is_bare {
+            usual.set_path(USUAL_PATH);
+        }
         context.is_small.store(profile == Some(Profile::ZeptoClaw), Ordering::Relaxed);
         let server = match carrier_of(remote) {
             Some(Carrier::WebSocket) => {
-                let socket = match Socket::open(&context, &context.client, &usual).await {
-                    Err(error) if is_bare && !error.is_temporary => {
-                        Socket::open(&context, &context.client, url).await?
-                    }
-                    socket => socket?,
-                };
-                return Ok(Self::Socket(Box::new(socket)));
+                let mut socket = Socket::open(&context, &context.client, &usual).await;
+                if is_bare && socket.as_ref().is_err_and(|error| !error.is_temporary) {
+                    socket = Socket::open(&context, &context.client, url).await;
+                }
+                return Ok(Self::Socket(Box::new(socket?)));
             }
             Some(carrier @ (Carrier::RpcSse | Carrier::PostSse | Carrier::Post)) => {
                 let url = if carrier == Carrier::Post { &usual } else { url };
@@ -90,10 +91,6 @@ impl Route {
         }
     }
 
-    pub fn socket(&mut self) -> Option<&mut Socket> {
-        if let Self::Socket(socket) = self { Some(socket) } else { None }
-    }
-
     pub async fn drained(&self) {
         if let Self::Http(outbox) = self {
             outbox.drained().await;
@@ -113,25 +110,14 @@ impl Route {
 pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     let url = remote.url.to_ascii_lowercase();
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    let by_url = if url.starts_with("ws://") || url.starts_with("wss://") {
-        Some(Carrier::WebSocket)
-    } else if path.ends_with("/acp/rpc") || path.ends_with("/acp/sse") {
-        Some(Carrier::RpcSse)
-    } else {
-        None
-    };
+    let is_socket = url.starts_with("ws://") || url.starts_with("wss://");
+    let is_rpc = path.ends_with("/acp/rpc") || path.ends_with("/acp/sse");
+    let by_url = is_socket.then_some(Carrier::WebSocket).or(is_rpc.then_some(Carrier::RpcSse));
     remote.carrier.or(by_url)
 }
 
-/// The URL with the default path if it has none, and whether it had none.
-fn with_path(url: &Url) -> (Url, bool) {
-    let mut url = url.clone();
-    let is_bare = url.path().trim_matches('/').is_empty();
-    if is_bare {
-        url.set_path(USUAL_PATH);
-    }
-    (url, is_bare)
-}
+/// The detected route; `None`: the next attempt may detect it.
+type Detected = Result<Option<Route>, CloseReason>;
 
 #[derive(Debug)]
 pub struct Probe {
@@ -145,8 +131,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Sends `initialize`. Returns the detected route; `None`: the next attempt may detect it.
-    async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, CloseReason> {
+    /// Sends `initialize`.
+    async fn send(&mut self, frame: &Bytes) -> Detected {
         let text = String::from_utf8_lossy(frame);
         let Some(envelope) = envelope::read(&text) else { return Ok(None) };
         let mut root = self.url.clone();
@@ -192,21 +178,13 @@ impl Probe {
     async fn post(&self, url: &Url, frame: &Bytes) -> Result<Response, CloseReason> {
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 426 | 501);
         let headers = HeaderMap::new();
-        let answer = self.context.post_once(url, &headers, frame, wants);
         let begin = self.context.timeouts.begin;
-        match timeout(begin, answer).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(HttpError::unanswered(url, begin).into()),
-        }
+        let answer = timeout(begin, self.context.post_once(url, &headers, frame, wants)).await;
+        Ok(answer.unwrap_or_else(|_| Err(HttpError::unanswered(url, begin)))?)
     }
 
     /// Detects the transport from the response to `initialize`.
-    async fn answered(
-        &self,
-        url: Url,
-        response: Response,
-        envelope: &Envelope,
-    ) -> Result<Option<Route>, CloseReason> {
+    async fn answered(&self, url: Url, response: Response, envelope: &Envelope) -> Detected {
         let context = &self.context;
         context.expect(envelope);
         let connection = response.headers().get(CONNECTION_ID).cloned();
@@ -227,17 +205,13 @@ impl Probe {
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
             let what = if is_json { "JSON that is not a protocol response" } else { "no JSON" };
-            return Err(HttpError::refused(format!(
-                "The server at {} is not an agent: it sent {what}. Correct the URL.",
-                crate::model::shown_url(url.as_str())
-            ))
-            .into());
+            let shown = shown_url(url.as_str());
+            let error = format!("The server at {shown} is not an agent: it sent {what}. Correct the URL.");
+            return Err(CloseReason::Refused { error });
         };
-        let body = match (&answer.id, &envelope.id) {
-            (None, Some(id)) => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
-            _ => body.clone(),
-        };
-        let news = context.sort(&body);
+        let named = envelope.id.as_ref().filter(|_| answer.id.is_none());
+        let named = named.and_then(|id| envelope::with_id(&text, id));
+        let news = context.sort(named.as_ref().unwrap_or(&body));
         // The official server closes the connection after an error; another form of `initialize` may succeed.
         if connection.is_none() && answer.is_error {
             context.pieces(news).await?;
@@ -248,8 +222,8 @@ impl Probe {
         let is_silent = connection.is_none() && events.is_none();
         let server = self.server(urls, connection, carrier, events);
         if is_silent && server.is_ok() {
-            context
-                .trace("This server only responds to requests: agent activity between turns is not shown.");
+            let text = "This server only responds to requests: agent activity between turns is not shown.";
+            context.trace(text);
         }
         context.pieces(news).await?;
         Ok(Some(Route::Http(Outbox::new(server?))))
@@ -270,12 +244,12 @@ impl Probe {
             return Ok(Server::streamable(context, urls.post, connection));
         }
         if self.remote.carrier == Some(Carrier::StreamableHttp) {
-            return Err(HttpError::refused(format!(
-                "{} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
-                 from its configuration to detect the transport.",
-                host_of(self.url.as_str())
-            ))
-            .into());
+            let host = host_of(self.url.as_str());
+            let error = format!(
+                "{host} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
+                 from its configuration to detect the transport."
+            );
+            return Err(CloseReason::Refused { error });
         }
         self.say(carrier);
         Ok(Server::without_sessions(context, urls, carrier, events))
@@ -295,12 +269,7 @@ impl Probe {
     }
 
     /// Sends `initialize` to a server that first opens an event stream; `None`: it does not.
-    async fn with_stream(
-        &self,
-        url: &Url,
-        carrier: Carrier,
-        frame: &Bytes,
-    ) -> Result<Option<Route>, CloseReason> {
+    async fn with_stream(&self, url: &Url, carrier: Carrier, frame: &Bytes) -> Detected {
         let urls = StreamUrls::of(carrier, url, &self.remote);
         let Some(events) = events_at(&self.context, &urls.events).await else { return Ok(None) };
         let mut outbox = Outbox::new(self.server(urls, None, carrier, Some(events))?);
@@ -309,7 +278,6 @@ impl Probe {
     }
 
     fn say(&self, carrier: Carrier) {
-        let text = format!("{} speaks {}.", host_of(self.url.as_str()), carrier.title());
-        self.context.trace(&text);
+        self.context.trace(&format!("{} speaks {}.", host_of(self.url.as_str()), carrier.title()));
     }
 }
