@@ -31,8 +31,8 @@ impl Line {
     /// Interprets an exit of ssh; `None`: the agent itself exited.
     pub fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<CloseReason> {
         let host = &self.remote.host;
-        let has =
-            |phrases: &[&str]| stderr_tail.iter().any(|line| phrases.iter().any(|word| line.contains(word)));
+        let text = stderr_tail.join("\n");
+        let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
         let error = match status.code? {
             NO_FOLDER_CODE if has(&[NO_FOLDER]) => format!(
                 "Folder {} not found on {host}. Set `cwd` of this agent to an existing folder.",
@@ -55,22 +55,16 @@ impl Line {
         let said = stderr_tail.last().map(|line| line.trim().trim_end_matches('.').to_owned());
         let said = said.unwrap_or_else(|| "no reason given by ssh".to_owned());
         if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
-            let error = format!(
-                "The host key of {host} has changed. Check with its administrator, then remove the old key \
-                 with `ssh-keygen -R`."
-            );
-            return CloseReason::Refused { error };
+            let advice = "Check with its administrator, then remove the old key with `ssh-keygen -R`.";
+            return CloseReason::Refused { error: format!("The host key of {host} has changed. {advice}") };
         }
         if has(&["Permission denied", "Host key verification failed", "Too many authentication failures"]) {
             let error = format!("SSH authentication to {host} requires interaction: {said}.");
             return CloseReason::SignInFirst { error };
         }
         if has(&["usage: ssh", "unknown option", "Bad configuration option", "bad configuration options"]) {
-            let error = format!(
-                "ssh rejected its arguments: {said}. Correct `ssh_args` of this agent, or your SSH \
-                 configuration."
-            );
-            return CloseReason::Refused { error };
+            let advice = "Correct `ssh_args` of this agent, or your SSH configuration.";
+            return CloseReason::Refused { error: format!("ssh rejected its arguments: {said}. {advice}") };
         }
         CloseReason::Unreachable { error: format!("The SSH connection to {host} failed: {said}.") }
     }

@@ -58,10 +58,9 @@ impl StderrTail {
     /// The last lines of the last seconds, oldest first.
     pub fn last_lines(&self, now: Instant) -> Vec<String> {
         let is_recent = |(at, _): &&Line| now.saturating_duration_since(*at) <= TAIL_AGE;
-        let text = |(_, line): &Line| {
-            String::from_utf8_lossy(line).trim_end().chars().take(TAIL_LINE_CHARS).collect()
-        };
-        lock(&self.lines).iter().filter(is_recent).map(text).collect()
+        let lines = lock(&self.lines);
+        let texts = lines.iter().filter(is_recent).map(|(_, line)| String::from_utf8_lossy(line));
+        texts.map(|text| text.trim_end().chars().take(TAIL_LINE_CHARS).collect()).collect()
     }
 
     fn push(&self, bytes: &[u8], now: Instant) {

@@ -76,10 +76,9 @@ impl Stdio {
 
     fn command(&self) -> Result<Command, CloseReason> {
         if !self.cwd.is_dir() {
-            let error = format!(
-                "The folder {} does not exist. Choose another folder, or change `cwd` of this agent.",
-                self.cwd.display()
-            );
+            let (folder, advice) =
+                (self.cwd.display(), "Choose another folder, or change `cwd` of this agent.");
+            let error = format!("The folder {folder} does not exist. {advice}");
             return Err(CloseReason::NotStarted { error, is_missing: false });
         }
         // The variables identify processes that outlive a crash of parlor.
@@ -103,14 +102,12 @@ impl Stdio {
 
     fn not_started(&self, error: &io::Error) -> CloseReason {
         let name = &self.spec.command;
-        let error = match error.kind() {
+        let why = match error.kind() {
             // The program was found before.
-            io::ErrorKind::NotFound => {
-                format!("Could not start {name}: the interpreter in its first line is missing.")
-            }
-            _ => format!("Could not start {name}: {error}."),
+            io::ErrorKind::NotFound => "the interpreter in its first line is missing".to_owned(),
+            _ => error.to_string(),
         };
-        CloseReason::NotStarted { error, is_missing: false }
+        CloseReason::NotStarted { error: format!("Could not start {name}: {why}."), is_missing: false }
     }
 }
 
@@ -121,31 +118,25 @@ impl Transport for Stdio {
         let mut child = program::spawn_task(&mut command).map_err(|error| self.not_started(&error))?;
         let pid = child.id();
         let group = Group::of(pid);
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
             let error = "Could not create pipes for the process.".to_owned();
             return Err(CloseReason::NotStarted { error, is_missing: false });
         };
 
-        let stdout =
-            stdout.into_owned_fd().and_then(PipeReader::new).map_err(|error| self.not_started(&error))?;
+        let stdout = stdout.into_owned_fd().and_then(PipeReader::new);
+        let stdout = stdout.map_err(|error| self.not_started(&error))?;
         let (link, Ends { sink, frames, signal }) = Link::new();
         let header_request = HeaderRequest::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
-        let writer = {
-            let (mut stdin, header_request, first_lines) =
-                (stdin, Arc::clone(&header_request), self.first_lines);
-            tokio::spawn(async move {
-                stdin.write_all(&first_lines).await?;
-                write_frames(stdin, frames, header_request).await
-            })
-        };
-        let stderr_task = {
-            let (tail, setup) = (tail.clone(), setup.clone());
-            tokio::spawn(async move { tail.read(stderr, setup.stderr_log.as_deref(), setup.tap).await })
-        };
+        let (header_of_writer, first_lines) = (Arc::clone(&header_request), self.first_lines);
+        let writer = tokio::spawn(async move {
+            stdin.write_all(&first_lines).await?;
+            write_frames(stdin, frames, header_of_writer).await
+        });
+        let (last_lines, log, tap) = (tail.clone(), setup.stderr_log, setup.tap);
+        let stderr_task = tokio::spawn(async move { last_lines.read(stderr, log.as_deref(), tap).await });
         let (exit_sender, exit) = watch::channel(None);
         let (eof_sender, eof) = oneshot::channel();
         let (closed_sender, closed) = oneshot::channel();
@@ -183,10 +174,7 @@ impl Keeper {
             () = self.signal.wanted() => None,
             _ = eof => self.wait(DRAIN).await,
         };
-        let status = match early {
-            Some(status) => status,
-            None => self.end().await,
-        };
+        let status = if let Some(status) = early { status } else { self.end().await };
         // Fails only if the child was reaped elsewhere.
         let info = status.map_or(ExitInfo { code: None, signal: None }, exit_info);
         let _ = exit.send(Some(info));
@@ -262,18 +250,15 @@ impl Reader {
     async fn close(mut self, end: io::Result<()>) {
         // During a stop the exit is certain; otherwise wait for 2 s.
         let time_limit = if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + DRAIN } else { DRAIN };
-        let status = match timeout(time_limit, self.exit.wait_for(Option::is_some)).await {
-            Ok(Ok(status)) => status.clone(),
-            _ => None,
-        };
-        let end = match (status, end) {
-            (Some(status), _) => {
-                let _ = timeout(STDERR_GRACE, &mut self.stderr_task).await;
-                let stderr_tail = self.tail.last_lines(Instant::now());
-                let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
-                judged.unwrap_or(CloseReason::Exited { status, stderr_tail })
-            }
-            (None, end) => close_reason(end),
+        let status = timeout(time_limit, self.exit.wait_for(Option::is_some)).await;
+        let status = status.ok().and_then(|status| status.ok()?.clone());
+        let end = if let Some(status) = status {
+            let _ = timeout(STDERR_GRACE, &mut self.stderr_task).await;
+            let stderr_tail = self.tail.last_lines(Instant::now());
+            let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
+            judged.unwrap_or(CloseReason::Exited { status, stderr_tail })
+        } else {
+            close_reason(end)
         };
         let _ = self.sink.send(In::Closed(end)).await;
     }

@@ -67,17 +67,17 @@ impl Client {
         if is_loopback(&url) {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|error| {
-            refused(format!("Could not create the HTTP client: {}.", crate::tls::innermost(&error)))
-        })?;
+        let failed = |error| format!("Could not create the HTTP client: {}.", crate::tls::innermost(&error));
+        let http = builder.build().map_err(|error| refused(failed(error)))?;
+        let (source, authorization) = (remote.token.clone(), Mutex::new(authorization));
         Ok(Arc::new(Self {
             http,
-            #[cfg(test)]
-            simulation: None,
             url,
             headers,
-            source: remote.token.clone(),
-            authorization: Mutex::new(authorization),
+            source,
+            authorization,
+            #[cfg(test)]
+            simulation: None,
         }))
     }
 

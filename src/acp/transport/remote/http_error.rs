@@ -58,20 +58,16 @@ impl HttpError {
             return Self::refused(tls_text(error, &host));
         }
         let innermost = innermost(error);
-        let says_proxy = chain(error).any(|error| {
-            let text = error.to_string().to_lowercase();
-            text.contains("proxy") || text.contains("tunnel")
-        });
-        if says_proxy {
+        let mut texts = chain(error).map(|error| error.to_string().to_lowercase());
+        if texts.any(|text| text.contains("proxy") || text.contains("tunnel")) {
             let text = format!(
                 "The proxy for {host} rejected the connection: {innermost}. Check HTTPS_PROXY, HTTP_PROXY \
                  and ALL_PROXY, or add the host to NO_PROXY."
             );
             return Self::refused(text);
         }
-        let refused = chain(error)
-            .filter_map(|error| error.downcast_ref::<io::Error>())
-            .any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        let mut errors = chain(error).filter_map(|error| error.downcast_ref::<io::Error>());
+        let refused = errors.any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
         let text = if error.is_dns() {
             format!("Cannot resolve {host}. Correct the URL, or check the network.")
         } else if refused {
@@ -124,18 +120,16 @@ fn status_text(
             )
         }
         401 => match token {
-            Some(source) => {
-                format!("{host} rejected the token from {source} (401). Renew the token.{says}")
-            }
+            Some(source) => format!("{host} rejected the token from {source} (401). Renew the token.{says}"),
             None => format!(
                 "{host} requires a token (401). Set `token_env`, `token_file` or `token_command` of this \
                  agent in the configuration, or pass --token-env, --token-file or --token-command.{says}"
             ),
         },
-        403 => format!(
-            "{host} denied access (403). Ask its administrator for access{}.{says}",
-            if token.is_some() { ", or use another token" } else { ", or configure a token" }
-        ),
+        403 => {
+            let way = if token.is_some() { "use another token" } else { "configure a token" };
+            format!("{host} denied access (403). Ask its administrator for access, or {way}.{says}")
+        }
         404 | 405 => format!("No agent at {url} ({code}). Correct the path of the URL.{says}"),
         407 => format!(
             "The proxy for {host} requires authentication (407). Set user and password in HTTPS_PROXY or \
@@ -172,11 +166,8 @@ fn plain_explanation(body: &str) -> String {
         None if body.starts_with(['<', '{', '[']) => return String::new(),
         None => body.to_owned(),
     };
-    let words: Vec<&str> = text
-        .split(|envelope: char| envelope.is_whitespace() || envelope.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let line = words.join(" ");
+    let words = text.split(|ch: char| ch.is_whitespace() || ch.is_control());
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let mut short: String = line.chars().take(MAX_EXPLANATION_CHARS).collect();
     if short.len() < line.len() {
         short.push('…');
@@ -190,9 +181,8 @@ fn tls_text(error: &rustls::Error, host: &str) -> String {
     let kind = match error {
         rustls::Error::InvalidCertificate(kind) => kind,
         rustls::Error::InvalidMessage(_) => {
-            return format!(
-                "{host} does not use TLS. Check the server, or use a URL that starts with http:// or ws://."
-            );
+            let advice = "Check the server, or use a URL that starts with http:// or ws://.";
+            return format!("{host} does not use TLS. {advice}");
         }
         other => return format!("The TLS connection to {host} failed: {other}."),
     };

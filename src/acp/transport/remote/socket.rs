@@ -32,7 +32,7 @@ use super::http_context::{HttpContext, too_large};
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
 use crate::lock::lock;
-use crate::model::CloseReason;
+use crate::model::{CloseReason, shown_url};
 
 /// Maximum message size in bytes; servers close the connection on larger ones.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -86,9 +86,9 @@ impl Socket {
         if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
             lock(&self.keepalive).asked(&id);
         }
-        lock(&self.keepalive).writing(Some(Instant::now()));
+        lock(&self.keepalive).writing = Some(Instant::now());
         let sent = self.sink.send(Message::Text(text)).await;
-        lock(&self.keepalive).writing(None);
+        lock(&self.keepalive).writing = None;
         sent.map_err(|error| broken(&self.host, &error))
     }
 
@@ -122,7 +122,6 @@ async fn connect(
         .header(UPGRADE, HeaderValue::from_static("websocket"))
         .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
         .header(SEC_WEBSOCKET_KEY, key.as_str());
-    let refused = HttpError::refused;
     let answer = client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
     let Ok(answer) = timeout(max_wait, answer).await else {
         let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
@@ -132,10 +131,9 @@ async fn connect(
     let is_saved = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
         == Some(derive_accept_key(key.as_bytes()).as_bytes());
     if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_saved {
-        return Err(refused(format!(
-            "No WebSocket at {} on {host}. Correct the URL, or use http:// or https://.",
-            crate::model::shown_url(url.as_str())
-        )));
+        let shown = shown_url(url.as_str());
+        let text = format!("No WebSocket at {shown} on {host}. Correct the URL, or use http:// or https://.");
+        return Err(HttpError::refused(text));
     }
     let stream = response.upgrade().await.map_err(|error| HttpError::of_error(&error, url.as_str()))?;
     Ok(Box::new(stream))
@@ -151,8 +149,8 @@ async fn watch(context: Arc<HttpContext>, host: String, keepalive: SharedKeepali
         let is_second = std::mem::replace(&mut was_lost, lost.is_some());
         if let Some(silence) = lost.filter(|_| is_second) {
             let seconds = silence.as_secs();
-            let text = format!("the WebSocket to {host} timed out after {seconds} s without data");
-            return context.end(CloseReason::Lost { error: text });
+            let error = format!("the WebSocket to {host} timed out after {seconds} s without data");
+            return context.end(CloseReason::Lost { error });
         }
     }
 }
@@ -163,8 +161,7 @@ async fn read(
     host: String,
     keepalive: SharedKeepalive,
 ) {
-    let mut pieces = Vec::new();
-    let mut bytes = 0;
+    let (mut pieces, mut bytes) = (Vec::new(), 0);
     let end = loop {
         // What has arrived already is passed on together.
         let ready = if bytes < PART_BYTES { stream.next().now_or_never() } else { None };
@@ -190,8 +187,8 @@ async fn read(
             }
             Some(Ok(Message::Close(frame))) => {
                 let why = frame.map(|frame| format!("{} {}", u16::from(frame.code), frame.reason));
-                let why: String =
-                    why.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
+                let why = why.unwrap_or_default().replace(char::is_control, "");
+                let why: String = why.chars().take(200).collect();
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
                 break CloseReason::Lost { error: format!("{host} closed the WebSocket{why}") };
             }
@@ -272,10 +269,6 @@ impl Keepalive {
         if let Some(id) = answered {
             self.open.remove(id);
         }
-    }
-
-    fn writing(&mut self, since: Option<Instant>) {
-        self.writing = since;
     }
 
     fn is_at_work(&self) -> bool {
