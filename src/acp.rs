@@ -50,15 +50,12 @@ pub struct Commands {
     sender: mpsc::UnboundedSender<Command>,
 }
 
+/// `Stop` closes stdin, sends TERM to the process group after 2 s and KILL after another 3 s, or with `force` immediately.
+/// `RetryNow` ends the delay before the next attempt to restore an interrupted connection.
 #[derive(Debug)]
 pub enum Command {
     Agent(AgentCommand),
-    /// Stops the agent's process group: close stdin, TERM after 2 s, KILL after another 3 s.
-    Stop {
-        /// Sends KILL immediately.
-        force: bool,
-    },
-    /// Ends the delay before the next attempt to restore an interrupted connection.
+    Stop { force: bool },
     RetryNow,
 }
 

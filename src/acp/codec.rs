@@ -85,12 +85,6 @@ impl Codec {
         Ok(info)
     }
 
-    /// The failure of `initialize`, if the error says that the agent does not support version 1 and no other was offered.
-    pub(crate) fn refused_version(&self, error: &RpcError) -> Option<CallError> {
-        let theirs = initialize::required_version(error).filter(|_| self.wire.protocol < 2)?;
-        Some(CallError::OtherVersion { theirs })
-    }
-
     /// Decodes a notification; `false`: unknown method. A text chunk that continues the last event of `out` (same
     /// session, role and message) is joined to it.
     pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Vec<AgentEvent>) -> bool {
@@ -115,7 +109,8 @@ impl Codec {
                     (status, "An authentication notice has no state.")
                 }
                 "elicitation/complete" => {
-                    let id = params.and_then(elicitation::decode_complete);
+                    let id = params.and_then(value::parse_object);
+                    let id = id.and_then(|params| value::first_text(&params, elicitation::ID));
                     (id.map(AgentEvent::ElicitationComplete), "An elicitation notice has no id.")
                 }
                 _ => return false,

@@ -18,7 +18,6 @@ use std::fmt::Debug;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::codec::calls::{encode_cancel, encode_withdrawal};
 use super::codec::initialize::AGENT_INFO;
 use super::codec::quirks::{is_known, words};
 use super::codec::value::{Object, first_text, parse_object};
@@ -129,12 +128,12 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// The notification that cancels a turn. `prompt`: the id of its prompt.
     fn cancel(&self, session: &SessionId, _prompt: Option<u64>) -> Option<Method> {
-        Some(encode_cancel(session))
+        Some(("session/cancel", json!({"sessionId": session}).to_string()))
     }
 
     /// The notification that cancels a request; `None`: the agent does not support that.
     fn withdraw(&self, id: u64) -> Option<Method> {
-        Some(encode_withdrawal(id))
+        Some(("$/cancel_request", json!({"requestId": id}).to_string()))
     }
 
     /// Translates a message of the agent. False if it is one of the protocol.

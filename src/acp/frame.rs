@@ -62,7 +62,6 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Creates a frame; invalid UTF-8 is replaced.
     pub fn new(bytes: Bytes, form: Form) -> Self {
         let is_lossy = std::str::from_utf8(&bytes).is_err();
         let bytes = if is_lossy { String::from_utf8_lossy(&bytes).into_owned().into() } else { bytes };
@@ -137,7 +136,6 @@ impl FrameReader {
         while self.step(out) {}
     }
 
-    /// Splits off the rest at the end of the stream, complete or not.
     pub fn finish(&mut self, out: &mut Vec<InboundFrame>) {
         self.cut(out);
         let rest = self.buffer.split().freeze();

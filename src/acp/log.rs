@@ -11,8 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::dialects::telling_names;
 use super::envelope::{self, Message};
-use super::tap::{Direction, Line, redact};
+use super::tap::{Direction, Line};
 use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
+use crate::redact::redact;
 
 const FORMAT: u32 = 1;
 pub const MAX_BYTES: u64 = 256 << 20;

@@ -5,7 +5,6 @@
 //! Invariants: recording copies once, does not allocate once the ring is warm, and waits for the disk only when a
 //! file is written; the ring never exceeds its limits.
 
-mod redact;
 #[cfg(test)]
 mod tests;
 
@@ -23,8 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::escape;
 use crate::host::os::private;
 use crate::lock::lock;
-
-pub use redact::redact;
+use crate::redact::redact;
 
 const BUFFER_BYTES: usize = 64 << 10;
 /// Maximum bytes of a line in the ring; longer lines are truncated.

@@ -42,10 +42,8 @@ pub trait Transport: Send + 'static {
 
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Maximum size of a message in bytes; a longer one is skipped and reported.
     pub max_frame_bytes: usize,
     pub tap: Tap,
-    /// Log file of the agent's stderr; `None`: in memory only.
     pub stderr_log: Option<PathBuf>,
 }
 
@@ -289,7 +287,6 @@ impl Outgoing {
         let _ = self.frames.send(frame);
     }
 
-    /// Whether the queue is so full that no more requests should be read.
     pub fn is_full(&self) -> bool {
         let (items, bytes) = *self.load.borrow();
         !self.frames.is_closed() && (items >= FULL.items || bytes >= FULL.bytes)

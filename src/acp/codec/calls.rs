@@ -15,7 +15,6 @@ use crate::model::{
 use super::content;
 use super::value::{Object, into_object, without_nulls};
 
-/// Method and params of a call; `None`: the version has no such call.
 pub fn encode(
     call: &Call,
     can: &AgentCapabilities,
@@ -117,14 +116,6 @@ pub fn encode(
     Some((method, into_object(params)))
 }
 
-pub fn encode_cancel(id: &SessionId) -> (&'static str, String) {
-    ("session/cancel", session(id).to_string())
-}
-
-pub fn encode_withdrawal(id: u64) -> (&'static str, String) {
-    ("$/cancel_request", json!({"requestId": id}).to_string())
-}
-
 fn session(id: &SessionId) -> Value {
     json!({"sessionId": id})
 }
@@ -208,7 +199,7 @@ mod tests {
         assert_eq!(sent(true), r#"authenticate {"methodId":"m","_meta":{"api-key":"k"}}"#);
         for text in [sent(false), sent(true)] {
             let params = text.strip_prefix("authenticate ").unwrap();
-            assert!(crate::acp::tap::redact(params).contains("[hidden]"), "{text}");
+            assert!(crate::redact::redact(params).contains("[hidden]"), "{text}");
         }
     }
 

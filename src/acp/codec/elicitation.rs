@@ -10,10 +10,10 @@ use crate::model::{
 };
 
 use super::errors::invalid;
-use super::value::{Object, first, first_text, parse_object, rename, take, take_list, take_text, texts};
+use super::value::{Object, first, first_text, rename, take, take_list, take_text, texts};
 
 const METHOD: &str = "elicitation/create";
-const ID: &[&str] = &["elicitationId", "elicitation_id", "id"];
+pub const ID: &[&str] = &["elicitationId", "elicitation_id", "id"];
 const FORMATS: &[&str] = &["email", "uri", "date", "date-time", "password"];
 const UNKNOWN: &str = "has an unknown type";
 
@@ -35,10 +35,6 @@ pub fn decode(session: Option<SessionId>, mut params: Object) -> Result<Elicitat
         other => return Err(invalid(METHOD, &format!("mode `{other}` is unknown; use `form` or `url`"))),
     };
     Ok(ElicitationRequest { session, tool, message, mode })
-}
-
-pub fn decode_complete(params: &str) -> Option<String> {
-    first_text(&parse_object(params)?, ID)
 }
 
 fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {

@@ -11,7 +11,6 @@ use super::value::{Object, first_text, parse, raw, take, text, whole};
 
 const MAX_DEPTH: u8 = 4;
 
-/// Decodes an error of any shape. Without a code it is an internal error (`-32603`).
 pub fn decode(error: &str) -> RpcError {
     let mut object = match parse(error) {
         Some(Value::Object(object)) => object,

@@ -22,7 +22,6 @@ use super::value::{
 };
 use super::{replies, strict, v2};
 
-/// Keys of the name and version of an agent.
 pub const AGENT_INFO: &[&str] = &["agentInfo", "serverInfo", "agent_info"];
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;

@@ -18,7 +18,10 @@ const MIN_CHARS: usize = 48;
 
 #[derive(Debug, Default)]
 pub struct Elephant {
-    chunks: WhitespaceRepair,
+    /// Session, kind and last character of the previous chunk, if the next one may continue it.
+    previous: Option<(String, String, char)>,
+    /// Whether a chunk had leading or trailing whitespace, so that the agent does not trim.
+    keeps_space: bool,
 }
 
 impl Elephant {
@@ -29,12 +32,32 @@ impl Elephant {
         let update = params.get_mut("update")?.as_object_mut()?;
         let kind = update.get("sessionUpdate")?.as_str()?.to_owned();
         if kind.starts_with("tool_call") {
-            self.chunks.break_off();
+            self.previous = None;
         }
         let Value::String(text) = update.get_mut("content")?.get_mut("text")? else { return None };
         let len_bytes = text.len();
-        self.chunks.mend(&session, &kind, text);
+        self.mend(&session, &kind, text);
         (text.len() > len_bytes).then(|| (session, std::mem::take(update)))
+    }
+
+    /// Adds whitespace before `text` if it was probably trimmed, and stores its end for the next chunk.
+    fn mend(&mut self, session: &str, kind: &str, text: &mut String) {
+        let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return };
+        self.keeps_space |= first.is_whitespace() || last.is_whitespace();
+        let previous = self.previous.take();
+        if self.keeps_space {
+            return;
+        }
+        let is_long = text.chars().nth(MIN_CHARS - 1).is_some();
+        self.previous = is_long.then(|| (session.to_owned(), kind.to_owned(), last));
+        let Some((_, _, before)) = previous.filter(|(of, was, _)| of == session && was == kind) else {
+            return;
+        };
+        if begins_block(text) {
+            text.insert(0, '\n');
+        } else if (before.is_alphanumeric() || ".,;:!?".contains(before)) && first.is_alphanumeric() {
+            text.insert(0, ' ');
+        }
     }
 }
 
@@ -49,7 +72,7 @@ impl Dialect for Elephant {
 
     fn call(&mut self, _id: u64, call: &Call, (_, params): &mut Method) -> Result<(), String> {
         if let Call::Prompt(..) = call {
-            self.chunks.break_off();
+            self.previous = None;
         } else if let Some(mut object) = parse_object(params) {
             let servers = object.get_mut("mcpServers").and_then(Value::as_array_mut).into_iter().flatten();
             for server in servers.filter_map(Value::as_object_mut) {
@@ -68,49 +91,11 @@ impl Dialect for Elephant {
                     return true;
                 }
             }
-            Message::Request { .. } => self.chunks.break_off(),
+            Message::Request { .. } => self.previous = None,
             _ => {}
         }
         false
     }
-}
-
-#[derive(Debug, Default)]
-struct WhitespaceRepair {
-    /// Session, kind and last character of the previous chunk, if the next one may continue it.
-    previous: Option<(String, String, char)>,
-    /// Whether a chunk had leading or trailing whitespace, so that the agent does not trim.
-    keeps_space: bool,
-}
-
-impl WhitespaceRepair {
-    fn break_off(&mut self) {
-        self.previous = None;
-    }
-
-    /// Adds whitespace before `text` if it was probably trimmed, and stores its end for the next chunk.
-    fn mend(&mut self, session: &str, kind: &str, text: &mut String) {
-        let (Some(first), Some(last)) = (text.chars().next(), text.chars().next_back()) else { return };
-        self.keeps_space |= first.is_whitespace() || last.is_whitespace();
-        let previous = self.previous.take();
-        if self.keeps_space {
-            return;
-        }
-        let is_long = text.chars().nth(MIN_CHARS - 1).is_some();
-        self.previous = is_long.then(|| (session.to_owned(), kind.to_owned(), last));
-        let Some((_, _, before)) = previous.filter(|(of, was, _)| of == session && was == kind) else {
-            return;
-        };
-        if begins_block(text) {
-            text.insert(0, '\n');
-        } else if is_word_end(before) && first.is_alphanumeric() {
-            text.insert(0, ' ');
-        }
-    }
-}
-
-fn is_word_end(ch: char) -> bool {
-    ch.is_alphanumeric() || matches!(ch, '.' | ',' | ';' | ':' | '!' | '?')
 }
 
 /// Whether a text begins with a Markdown block that needs its own line: a list item, heading, fence or table row.
@@ -132,7 +117,7 @@ mod tests {
     const LONG: &str = "The tests pass now, and all of them were run twice, ";
 
     fn joined(chunks: &[&str]) -> String {
-        let mut repair = WhitespaceRepair::default();
+        let mut repair = Elephant::default();
         chunks.iter().fold(String::new(), |all, chunk| {
             let mut text = (*chunk).to_owned();
             repair.mend("s", "agent_message_chunk", &mut text);
@@ -177,7 +162,7 @@ mod tests {
 
     #[test]
     fn repair_different_roles_are_not_joined() {
-        let mut repair = WhitespaceRepair::default();
+        let mut repair = Elephant::default();
         let mut text = format!("{LONG}end");
         repair.mend("s", "agent_thought_chunk", &mut text);
         let mut text = "word".to_owned();
@@ -185,7 +170,7 @@ mod tests {
         assert_eq!(text, "word");
         let mut text = format!("{LONG}end");
         repair.mend("s", "agent_message_chunk", &mut text);
-        repair.break_off();
+        repair.previous = None;
         let mut text = "word".to_owned();
         repair.mend("s", "agent_message_chunk", &mut text);
         assert_eq!(text, "word", "after a tool call");

@@ -141,7 +141,6 @@ impl Calls {
         }
     }
 
-    /// The pending request, if there is exactly one.
     pub fn take_only(&mut self) -> Option<Pending> {
         let id = self.first_id().filter(|_| self.pending.len() == 1)?;
         let pending = self.pending.remove(&id)?;
@@ -198,7 +197,6 @@ impl Calls {
         self.pending.get_mut(&self.find_prompt(session)?)
     }
 
-    /// Removes the running prompt of a session after the state that ends its turn.
     pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
         let id = self.find_prompt(session)?;
         let pending = self.pending.remove(&id)?;

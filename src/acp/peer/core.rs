@@ -333,7 +333,6 @@ impl Peer {
         }
     }
 
-    /// Has the translator do something, and handles what it passes on.
     pub fn translate(&mut self, work: impl FnOnce(&mut dyn Dialect, &mut Translation)) {
         let mut translation = Translation::new(self.now);
         work(self.dialect.as_mut(), &mut translation);
@@ -450,7 +449,7 @@ impl Peer {
             self.foreground.busy.remove(session);
         }
         if let Call::Authenticate { .. } = &call {
-            self.watch_output(now);
+            self.sign_in = Some(Watch { next: now + OUTPUT_INTERVAL, seen: self.tap.version() });
         }
         let (method, params) = message;
         self.calls.add(id, Some((tag, call)), method, now);
@@ -515,7 +514,6 @@ impl Peer {
         }
     }
 
-    /// Responds to every open request at the end of the connection.
     pub fn answer_all(&mut self) {
         for OpenRequest { wire_id, kind, .. } in self.requests.take_all() {
             let outcome = encode_answer(kind, &fallback(kind));
@@ -547,10 +545,6 @@ struct Watch {
 }
 
 impl Peer {
-    fn watch_output(&mut self, now: Instant) {
-        self.sign_in = Some(Watch { next: now + OUTPUT_INTERVAL, seen: self.tap.version() });
-    }
-
     /// Reports new lines, and goes on while a sign-in is pending.
     fn report_output(&mut self, now: Instant) {
         let Some(Watch { seen, .. }) = self.sign_in else { return };

@@ -39,7 +39,6 @@ pub struct OpenRequest {
     is_withdrawn: bool,
 }
 
-/// The open requests, in order of arrival.
 #[derive(Debug, Default)]
 pub struct OpenRequests {
     open: BTreeMap<RequestId, OpenRequest>,

@@ -86,7 +86,6 @@ pub async fn read_frames(
     end
 }
 
-/// Writes frames until the queue ends or the stream fails; then closes the stream.
 pub async fn write_frames(
     mut output: impl AsyncWrite + Unpin,
     mut queue: OutgoingFrames,

@@ -129,7 +129,6 @@ async fn run(
     end
 }
 
-/// Sends and receives messages until the end, and closes the connection if parlor ends it.
 async fn carry(
     mut route: Route,
     mut frames: OutgoingFrames,

@@ -28,7 +28,6 @@ const TAIL_LINE_CHARS: usize = 2000;
 /// A line, and the time of its last part.
 type Line = (Instant, Vec<u8>);
 
-/// The last lines of an agent's stderr; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
     lines: Arc<Mutex<VecDeque<Line>>>,
@@ -55,7 +54,6 @@ impl StderrTail {
         }
     }
 
-    /// The last lines of the last seconds, oldest first.
     pub fn last_lines(&self, now: Instant) -> Vec<String> {
         let is_recent = |(at, _): &&Line| now.saturating_duration_since(*at) <= TAIL_AGE;
         let lines = lock(&self.lines);

@@ -4,14 +4,13 @@ use std::fmt;
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 use super::signals;
-use crate::lock::lock;
 use crate::model::ExitInfo;
 
 /// The id of a process, or of the group or session that it leads.
@@ -195,9 +194,13 @@ const POLL: Duration = Duration::from_millis(20);
 /// Groups that may have running processes, for an exit of parlor without drops.
 static GROUPS: Mutex<Vec<ProcessId>> = Mutex::new(Vec::new());
 
+fn groups() -> MutexGuard<'static, Vec<ProcessId>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Kills the processes of all groups.
 pub fn kill_groups() {
-    for id in lock(&GROUPS).iter() {
+    for id in groups().iter() {
         end_group(*id, Ending::Kill);
     }
 }
@@ -211,7 +214,7 @@ pub struct Group {
 impl Group {
     pub fn of(pid: Option<u32>) -> Self {
         let id = pid.and_then(ProcessId::of);
-        lock(&GROUPS).extend(id);
+        groups().extend(id);
         Self { id }
     }
 
@@ -229,7 +232,7 @@ impl Group {
 
     fn forget(&mut self) {
         if let Some(id) = self.id.take() {
-            lock(&GROUPS).retain(|known| *known != id);
+            groups().retain(|known| *known != id);
         }
     }
 

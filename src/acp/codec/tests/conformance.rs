@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::acp::codec::requests::{encode_answer, fallback};
+use crate::acp::dialects::{Dialect as _, Official};
 use crate::model::Response;
 use crate::model::{
     ConfigValue, ExitInfo, FieldValue, McpServer, Raw, ResourceBody, ResourceLink, SessionId,
@@ -85,7 +86,7 @@ fn acp_v1_calls_match_the_official_types() {
     let mut codec = codec();
     able(&mut codec);
     let session = SessionId::from("s1");
-    let (method, text) = calls::encode_cancel(&session);
+    let (method, text) = Official.cancel(&session, None).unwrap();
     let id = json!({"sessionId": "s1"});
     assert_eq!((method, check::<schema::CancelNotification>(&text)), ("session/cancel", id));
     let mut sent = |call: &Call| codec.call(call).unwrap();

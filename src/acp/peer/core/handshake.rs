@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::{Peer, Phase, excerpt};
 use crate::acp::codec::errors;
+use crate::acp::codec::initialize::required_version;
 use crate::acp::dialects;
 use crate::acp::transport::{UNDELIVERED, UNSENT};
 use crate::model::{AgentEvent, AgentInfo, AnomalyKind, CallError, RpcError};
@@ -68,7 +69,8 @@ impl Peer {
             },
             Err(error) => {
                 let error = errors::decode(error);
-                let refused = self.codec.refused_version(&error);
+                let theirs = required_version(&error).filter(|_| self.spec.wire.protocol < 2);
+                let refused = theirs.map(|theirs| CallError::OtherVersion { theirs });
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
                 self.refused = self.refused.take().or(refused);
                 if !is_final && is_about_form(&error) && self.initialize(self.attempt.saturating_add(1), now)
@@ -103,7 +105,6 @@ impl Peer {
         }
     }
 
-    /// Decodes the response to `initialize`, and adds what is known of the system.
     pub fn read_info(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         if self.dialect.is_official()
             && let Some(dialect) = dialects::recognized(result, &self.spec)

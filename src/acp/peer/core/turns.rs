@@ -31,7 +31,6 @@ impl Peer {
         }
     }
 
-    /// The agent works, for the running prompt or of its own accord.
     fn on_busy(&mut self, session: SessionId) {
         let Foreground { busy, reports_work } = &mut self.foreground;
         *reports_work = true;

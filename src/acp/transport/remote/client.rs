@@ -81,7 +81,6 @@ impl Client {
         }))
     }
 
-    /// Builds a request. Headers and token are added only for the agent's origin.
     pub fn request(&self, method: Method, url: &Url) -> RequestBuilder {
         let mut request = self.http.request(method, url.clone());
         if url.origin() == self.url.origin() {

@@ -24,7 +24,6 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub kind: Kind,
-    /// The id as JSON; `None`: no id.
     pub id: Option<String>,
     /// The method; empty for a response.
     pub method: String,

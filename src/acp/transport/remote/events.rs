@@ -92,7 +92,6 @@ pub struct EventReader {
     last_comment: Option<Instant>,
     /// Whether there was an event since the stream was opened.
     has_spoken: bool,
-    /// The session of the stream; its messages are marked with it.
     session: Option<Arc<str>>,
 }
 

@@ -82,7 +82,6 @@ impl Default for Timeouts {
     }
 }
 
-/// The attempts of one message or one stream.
 #[derive(Debug)]
 pub struct Backoff {
     timeouts: Timeouts,
@@ -134,7 +133,6 @@ pub struct HttpContext {
     sink: Sink,
     tap: Tap,
     requests: watch::Sender<Requests>,
-    /// Receives the reason why the whole connection ends.
     ended: mpsc::UnboundedSender<CloseReason>,
     created: mpsc::UnboundedSender<String>,
     retry: Arc<Notify>,
@@ -180,12 +178,10 @@ impl HttpContext {
         if pieces.is_empty() { Ok(()) } else { self.sink.send(In::Pieces(pieces)).await }
     }
 
-    /// Drops second responses to the same request.
     pub fn drop_repeated(&self, pieces: &mut Vec<InboundFrame>) {
         pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !self.is_news(frame.text())));
     }
 
-    /// The messages in the body of a response, without those that are dropped.
     pub fn sort(&self, body: &Bytes) -> Vec<InboundFrame> {
         let mut pieces = Vec::new();
         sort_whole(body, &mut pieces);
@@ -216,7 +212,6 @@ impl HttpContext {
         Interruption(Arc::clone(self))
     }
 
-    /// Runs a task until it ends or the connection does.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
@@ -244,7 +239,6 @@ impl HttpContext {
         self.client.send(request.body(frame.clone()), wants).await
     }
 
-    /// Expects the response to a message, if it is a request.
     pub fn expect(&self, message: &Envelope) {
         if let (Kind::Request, Some(id)) = (message.kind, message.number()) {
             self.requests.send_modify(|requests| {
@@ -319,7 +313,6 @@ impl HttpContext {
         self.report(message, UNDELIVERED, why).await;
     }
 
-    /// Reports that a message was certainly not sent.
     pub async fn unsent(&self, message: &Envelope, why: &str) {
         self.expect(message);
         self.report(message, UNSENT, why).await;

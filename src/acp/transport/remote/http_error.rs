@@ -20,7 +20,6 @@ const MAX_EXPLANATION_CHARS: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpError {
     pub text: String,
-    /// Whether a retry may help.
     pub is_temporary: bool,
     /// Whether the request was certainly not sent.
     pub is_unsent: bool,
@@ -172,7 +171,7 @@ fn plain_explanation(body: &str) -> String {
     if short.len() < line.len() {
         short.push('…');
     }
-    crate::acp::tap::redact(&short).into_owned()
+    crate::redact::redact(&short).into_owned()
 }
 
 fn tls_text(error: &rustls::Error, host: &str) -> String {

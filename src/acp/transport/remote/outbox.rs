@@ -297,7 +297,10 @@ impl Sending {
             if !trouble.is_unsent {
                 self.flight.reach(Stage::Begun);
             }
-            if !self.may_repeat(&trouble) {
+            // It may be sent again if it certainly did not arrive, or changes nothing if it arrives twice.
+            let is_harmless = self.flight.envelope.kind == Kind::Response || self.flight.is_cancel();
+            let is_passing = trouble.is_temporary || trouble.is_denied();
+            if !trouble.is_unsent && !(is_harmless && is_passing) {
                 // A rejection is the outcome; after a network failure, the end of the connection may say more.
                 let has_stream = self.place.opening.is_some() && trouble.is_temporary;
                 context.fail(&self.flight.envelope, &trouble.text, has_stream).await;
@@ -324,12 +327,6 @@ impl Sending {
                 return None;
             }
         }
-    }
-
-    /// Whether it may be sent again: it certainly did not arrive, or changes nothing if it arrives twice.
-    fn may_repeat(&self, trouble: &HttpError) -> bool {
-        let is_harmless = self.flight.envelope.kind == Kind::Response || self.flight.is_cancel();
-        trouble.is_unsent || is_harmless && (trouble.is_temporary || trouble.is_denied())
     }
 
     /// Waits until the stream is open that must be open first. A message is sent before the stream of a new session is

@@ -31,14 +31,12 @@ const GUESS_SHARE: u32 = 20;
 
 #[derive(Debug)]
 pub enum Route {
-    /// Not detected yet.
     Probe(Box<Probe>),
     Http(Outbox),
     Socket(Box<Socket>),
 }
 
 impl Route {
-    /// Opens the transport that the URL or the configuration names, or a probe.
     pub async fn open(
         context: Arc<HttpContext>,
         remote: &Remote,
@@ -106,7 +104,6 @@ impl Route {
     }
 }
 
-/// The transport that the configuration or the URL names.
 pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     let url = remote.url.to_ascii_lowercase();
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
@@ -131,7 +128,6 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Sends `initialize`.
     async fn send(&mut self, frame: &Bytes) -> Detected {
         let text = String::from_utf8_lossy(frame);
         let Some(envelope) = envelope::read(&text) else { return Ok(None) };
@@ -183,7 +179,6 @@ impl Probe {
         Ok(answer.unwrap_or_else(|_| Err(HttpError::unanswered(url, begin)))?)
     }
 
-    /// Detects the transport from the response to `initialize`.
     async fn answered(&self, url: Url, response: Response, envelope: &Envelope) -> Detected {
         let context = &self.context;
         context.expect(envelope);

@@ -65,7 +65,6 @@ struct SessionStream {
 /// How far the opening of a stream is.
 type Opened = watch::Receiver<Opening>;
 
-/// Where a message belongs.
 #[derive(Debug)]
 pub struct Place {
     /// The session whose messages are sent in order; `None`: those of the connection.
@@ -131,7 +130,6 @@ impl Server {
         Place { headers: self.headers(lane.as_deref()), lane, opening }
     }
 
-    /// Opens the event stream of a new session, if the server has such streams.
     pub fn open_session(self: &Arc<Self>, session: &str) {
         if let Streams::Sessions(_, streams) = &self.streams
             && !lock(streams).contains_key(session)

@@ -5,6 +5,9 @@
 //! of parsing a tree.
 //! Invariant: a text without secrets is unchanged.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 
 const HIDDEN: &str = "[hidden]";
