@@ -1,7 +1,6 @@
 //! Translates between JSON text and the types of [`crate::model`].
 //!
-//! Incoming `params`, `result` and `error` texts are normalised to the official names and shapes (tables in `names`) and
-//! decoded item by item. Ids and framing belong to `peer` and `frame`.
+//! Incoming texts are normalised to the official names and shapes (tables in `names`) and decoded item by item.
 //! Invariants: no input panics or ends the connection; items that cannot be decoded are passed on raw or reported
 //! as an anomaly, never dropped silently; every outgoing message passes strict decoders.
 
@@ -141,8 +140,7 @@ impl Codec {
         self.decode(out, |decoder| decoder.learn(quirk));
     }
 
-    /// Decodes a request; anomalies are added to `out`. Fails with the error to respond with: `-32601` for an unknown or
-    /// disabled method, `-32602` for invalid params. The caller reports it.
+    /// Fails with the error to respond with, which the caller reports: for an unknown or disabled method, or invalid params.
     pub fn request(
         &mut self,
         method: &str,
@@ -154,8 +152,7 @@ impl Codec {
         self.decode(out, |decoder| requests::decode(method, params, offered, decoder))
     }
 
-    /// Decodes the result of a request of parlor; anomalies are added to `out`. Fails if a required field is missing, and
-    /// with `-32000` if a stop reason says that sign-in is required.
+    /// Fails if a required field is missing, and with `-32000` if a stop reason says that sign-in is required.
     pub fn reply(
         &mut self,
         call: &Call,

@@ -1,7 +1,6 @@
 //! JSON-RPC between one agent and the app.
 //!
-//! One task per connection owns all its state. It receives commands, writes messages immediately, sorts incoming
-//! messages, and sends one batch of events to the app per read.
+//! One task per connection owns all its state, and sends one batch of events to the app per read.
 //! Invariants: the task never waits only for the app or only for the agent, so a cancellation is written while
 //! events are pending; reading waits for the app, so a flood blocks the agent's pipe; commands are checked between
 //! any two messages; `Closed` is the last event, after every call has ended.

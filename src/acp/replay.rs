@@ -1,6 +1,6 @@
 //! An agent played from a protocol log: the peer and the codec of a live connection, without a link.
 //!
-//! Messages of the agent are decoded as in a live session. Messages of parlor are matched with those that the app sends
+//! Messages of parlor are matched with those that the app sends
 //! during the replay; for messages that the app sends only after user input, [`Sent`] describes that input.
 
 use std::collections::{BTreeMap, BTreeSet};

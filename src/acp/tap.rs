@@ -1,7 +1,6 @@
 //! Records every message in both directions, before parsing and after writing.
 //!
-//! A bounded ring holds raw lines for the protocol log view, and a JSONL file is written on request. Secrets are
-//! redacted when a line leaves the ring.
+//! Secrets are redacted when a line leaves the ring, which is for the protocol log view, and in the file.
 //! Invariants: recording copies once, does not allocate once the ring is warm, and waits for the disk only when a
 //! file is written; the ring never exceeds its limits.
 

@@ -56,8 +56,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes list items one by one, and reports the number of invalid ones; the official decoders would silently drop
-    /// them.
+    /// Reports the number of invalid items; the official decoders would silently drop them.
     pub fn items<I, T>(&mut self, items: Vec<I>, name: &str, decode: impl FnMut(I) -> Option<T>) -> Vec<T> {
         let total = items.len();
         let decoded: Vec<T> = items.into_iter().filter_map(decode).collect();

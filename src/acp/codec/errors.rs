@@ -1,7 +1,6 @@
 //! Decodes errors of the agent.
 //!
-//! Finds the code and the best message: some agents put the cause into `data.details`, or a whole JSON document
-//! into `message`.
+//! Some agents put the cause into `data.details`, or a whole JSON document into `message`.
 
 use serde_json::Value;
 

@@ -1,7 +1,6 @@
 //! Fast path for text chunks, which are about 90 % of all traffic.
 //!
-//! Reads a chunk from the text without a JSON tree, and joins it to the previous chunk. Messages that do not have
-//! exactly the official shape are decoded by `updates`.
+//! Messages that do not have exactly the official shape are decoded by `updates`, through a JSON tree.
 //! Invariant: `updates` produces the same events for every message that is decoded here.
 
 use std::borrow::Cow;

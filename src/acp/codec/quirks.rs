@@ -1,6 +1,5 @@
 //! Quirks: small deviations of agents from the protocol, known by name or detected at run time.
 //!
-//! This module holds the tables and reports each quirk once; the decoders and `core` implement the workarounds.
 //! Invariants: an official shape never sets a quirk; a strict connection has none.
 
 use crate::model::{AgentSpec, Profile};

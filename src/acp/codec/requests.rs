@@ -1,5 +1,4 @@
-//! Decodes requests of the agent, in official and non-standard form, remembers the form for the response, and encodes
-//! the response.
+//! Decodes requests of the agent, in official and non-standard form, and encodes the responses.
 //!
 //! Invariants: a request that cannot be decoded gets an error response immediately, and is never executed in part;
 //! results without payload are `{}` and never `null`, which some agents reject; a response that does not match its

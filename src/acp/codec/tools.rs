@@ -1,7 +1,6 @@
 //! Decodes tool calls: announcements, updates, and the call in a permission request.
 //!
-//! Produces one patch per message, with values found in the raw input, raw output and `_meta`; `core` merges it with
-//! the call. ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
+//! ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
 //! Codex, pi and Claude send the output of their commands only in `_meta`, as `terminal_info`, `terminal_output` (or
 //! `terminal_output_delta`) and `terminal_exit`.
 //! Invariant: unknown content is shown raw; unknown keys are stored in `extra`.

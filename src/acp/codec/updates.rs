@@ -1,7 +1,5 @@
 //! Decodes session updates through a JSON tree.
 //!
-//! Finds the update and its session in any known wrapper, maps the update to its official name, and calls the
-//! decoder of its kind. Official text chunks are decoded by `fast`.
 //! Invariant: an update that no decoder accepts becomes `Unknown` with all of its JSON.
 
 use serde_json::Value;

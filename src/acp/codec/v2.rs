@@ -96,9 +96,7 @@ pub fn take_subject(params: &mut Object) -> Option<String> {
         }
         kind => {
             if kind == Some("command") {
-                if let Some(id) = take(&mut subject, &["toolCallId"]) {
-                    call.insert("toolCallId".to_owned(), id);
-                }
+                call.extend(take(&mut subject, &["toolCallId"]).map(|id| ("toolCallId".to_owned(), id)));
                 call.insert("kind".to_owned(), "execute".into());
                 subject.shift_remove("type");
             }

@@ -1,6 +1,5 @@
 //! The state of a connection, without tasks or clocks.
 //!
-//! Handles each command and each message: frames to write, events, tables. `peer` does the waiting.
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
 mod handshake;

@@ -1,8 +1,7 @@
 //! Connects to an agent at a URL.
 //!
-//! `route` has the five transports that servers use, and detects which one it is if neither the user nor the URL
-//! says so. `core` reconnects and reopens sessions, as after a crash. A connection runs on a thread of its own, so that its messages are
-//! received and split while the previous ones are decoded and drawn.
+//! `core` reconnects and reopens sessions, as after a crash. A connection runs on a thread of its own, so that its
+//! messages are received and split while the previous ones are decoded and drawn.
 //! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
 //! logged.
 

@@ -17,18 +17,6 @@ use crate::program::{self, Start, StartedBy};
 
 const MAX_BYTES: u64 = 64 << 10;
 
-fn valid(text: &str, source: &TokenSource) -> Result<Secret, String> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(format!("No token: {source} is empty. Set the token there."));
-    }
-    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let why = "it contains spaces, line breaks or non-ASCII characters";
-        return Err(format!("The token from {source} is invalid: {why}. Set only the token there."));
-    }
-    Ok(Secret::new(text.to_owned()))
-}
-
 /// Reads the token for a server. The error is in full sentences.
 pub async fn token(source: &TokenSource) -> Result<Secret, String> {
     let text = match source {
@@ -40,7 +28,15 @@ pub async fn token(source: &TokenSource) -> Result<Secret, String> {
             .map_err(|error| format!("No token: cannot read the file {}: {error}.", path.display()))?,
         TokenSource::Command(parts) => first_line(parts).await.map_err(|why| format!("No token: {why}."))?,
     };
-    valid(&text, source)
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("No token: {source} is empty. Set the token there."));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let why = "it contains spaces, line breaks or non-ASCII characters";
+        return Err(format!("The token from {source} is invalid: {why}. Set only the token there."));
+    }
+    Ok(Secret::new(text.to_owned()))
 }
 
 async fn from_file(path: &Path) -> std::io::Result<String> {

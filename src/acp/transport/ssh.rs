@@ -1,7 +1,4 @@
 //! Runs an agent on another machine with the system's ssh, which is found on PATH and uses the user's configuration.
-//!
-//! Interprets the exit of ssh: connection failure, required authentication, or missing agent. `model::Ssh` builds
-//! the command line and `stdio` runs it.
 
 use std::path::Path;
 

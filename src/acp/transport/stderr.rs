@@ -1,7 +1,6 @@
 //! Reads the stderr of an agent.
 //!
-//! It is read continuously, so that the agent never blocks on it; the last lines are stored, and all are written to a log
-//! file if enabled, and recorded with the tap.
+//! It is read continuously, so that the agent never blocks on it.
 //! Invariant: memory and file are bounded; a file that cannot be written is closed.
 
 use std::collections::VecDeque;

@@ -1,7 +1,5 @@
 //! Runs an agent as a child process.
 //!
-//! Starts the program in its own process group with its folder, variables and three pipes, carries messages, stops
-//! it in steps, and reports how it ended.
 //! Invariants: `Closed` is sent once, after the end of stdout and the exit, or 2 s after the first of them, so that
 //! the last output is not lost and a grandchild that holds the pipe does not block; no process of the group
 //! outlives the runtime.

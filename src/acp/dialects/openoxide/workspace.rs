@@ -42,8 +42,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Locks the folder for agents of which only one instance may run. Waits for a previous one to exit. Fails if another
-    /// parlor runs this agent in the folder, or if the storage is not writable.
+    /// Waits for a previous agent to exit. Fails if another parlor runs one in the folder, or the storage is not writable.
     pub async fn enter(spec: &AgentSpec, cwd: &Path) -> Result<Self, CloseReason> {
         Self::enter_within(spec, cwd, PATIENCE).await
     }
@@ -61,7 +60,8 @@ impl Workspace {
             ),
             is_missing: false,
         };
-        let mut file = open_lock(cwd).map_err(|error| unusable(&error))?;
+        let file = storage(cwd).and_then(|storage| open_file(&storage, LOCK, Open::ReadWrite));
+        let mut file = file.map_err(|error| unusable(&error))?;
         let end = Instant::now() + time_limit;
         while !files::try_lock(&file).map_err(|error| unusable(&error))? {
             if Instant::now() >= end {
@@ -108,19 +108,12 @@ fn storage(cwd: &Path) -> io::Result<Dir> {
     open_folder(&Dir::open_ambient_dir(cwd, ambient_authority())?, STORAGE)
 }
 
-fn open_lock(cwd: &Path) -> io::Result<File> {
-    open_file(&storage(cwd)?, LOCK, Open::ReadWrite)
-}
-
 fn read_current(folder: &Path) -> io::Result<String> {
     let sessions = open_folder(&storage(folder)?, SESSIONS)?;
-    let mut text = String::new();
-    open_file(&sessions, CURRENT, Open::Read)?.take(MAX_ID_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    io::read_to_string(open_file(&sessions, CURRENT, Open::Read)?.take(MAX_ID_BYTES))
 }
 
-/// Replaces the file atomically, because a partial id could name another session. A link with that name is replaced
-/// too.
+/// Replaces the file, or a link, atomically, because a partial id could name another session.
 fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     let sessions = open_folder(&storage(folder)?, SESSIONS)?;
     let new = format!("{CURRENT}.{}", std::process::id());
@@ -130,8 +123,7 @@ fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     sessions.rename(&new, &sessions, CURRENT)
 }
 
-/// Reads the process id in a lock file, or an empty text. Fails for any other content, because the file is not
-/// parlor's.
+/// The process id in a lock file, or an empty text. Fails for other content, because the file is not parlor's.
 fn read_pid(file: &mut File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;

@@ -248,8 +248,7 @@ impl HttpContext {
         }
     }
 
-    /// Whether the peer needs a message: it is not a second response to the same request. Learns from the response to
-    /// `initialize`, and reports new sessions.
+    /// Whether the peer needs a message. Learns from the response to `initialize`, and reports new sessions.
     fn is_news(&self, text: &str) -> bool {
         // Skips parsing for updates, which are most of the messages.
         if ID.find(text.as_bytes()).is_none() {
@@ -298,9 +297,8 @@ impl HttpContext {
 
     /// Waits until a request has its outcome; never returns for other messages.
     pub async fn closed(&self, message: &Envelope) {
-        let Some(id) = message.number().filter(|_| message.kind == Kind::Request) else {
-            return pending().await;
-        };
+        let number = message.number().filter(|_| message.kind == Kind::Request);
+        let Some(id) = number else { return pending().await };
         // The sender is not dropped.
         let _ = self.requests.subscribe().wait_for(|requests| !requests.open.contains_key(&id)).await;
     }

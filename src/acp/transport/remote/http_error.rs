@@ -1,7 +1,5 @@
 //! Error messages for HTTP and TLS failures.
 //!
-//! Separates temporary from permanent failures and describes each with its remedy: host names, ports, certificates,
-//! proxies, redirects, status codes.
 //! Invariant: messages contain no token, header or query; text from the server is shortened and has no control
 //! characters.
 
@@ -12,7 +10,7 @@ use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::model::shown_url;
-use crate::tls::{chain, innermost};
+use crate::tls::{self, chain, innermost};
 
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 const MAX_EXPLANATION_CHARS: usize = 200;
@@ -54,7 +52,7 @@ impl HttpError {
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
         let host = host_of(url);
         if let Some(error) = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
-            return Self::refused(tls_text(error, &host));
+            return Self::refused(tls::describe(error, &host));
         }
         let innermost = innermost(error);
         let mut texts = chain(error).map(|error| error.to_string().to_lowercase());
@@ -172,41 +170,6 @@ fn plain_explanation(body: &str) -> String {
         short.push('…');
     }
     crate::redact::redact(&short).into_owned()
-}
-
-fn tls_text(error: &rustls::Error, host: &str) -> String {
-    use rustls::CertificateError as Bad;
-    const ASK: &str = "Nothing was sent. Ask the server's administrator.";
-    let kind = match error {
-        rustls::Error::InvalidCertificate(kind) => kind,
-        rustls::Error::InvalidMessage(_) => {
-            let advice = "Check the server, or use a URL that starts with http:// or ws://.";
-            return format!("{host} does not use TLS. {advice}");
-        }
-        other => return format!("The TLS connection to {host} failed: {other}."),
-    };
-    let other = format!("{kind:?}");
-    let untrusted = format!("is not trusted ({other})");
-    let (problem, remedy) = match kind {
-        // A bad signature: the authority has the name of a known one, but another key.
-        Bad::UnknownIssuer | Bad::BadSignature => (
-            "is from an unknown authority",
-            "If you trust the server, add the authority's certificate to the system, or set `ca_file` of this \
-             agent in the configuration, --ca-file, or SSL_CERT_FILE.",
-        ),
-        Bad::Expired | Bad::ExpiredContext { .. } => ("has expired", ASK),
-        Bad::NotValidYet | Bad::NotValidYetContext { .. } => ("is not valid yet; check the clock", ASK),
-        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => ("is for another host name", ASK),
-        Bad::Revoked => ("was revoked", ASK),
-        // What openssl creates by default for self-signed certificates.
-        _ if other.contains("CaUsedAsEndEntity") => (
-            "is a CA certificate, which is not valid for a server",
-            "Nothing was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
-             set it as `ca_file` of this agent, or pass --ca-file.",
-        ),
-        _ => (untrusted.as_str(), ASK),
-    };
-    format!("The certificate of {host} {problem}. {remedy}")
 }
 
 pub fn host_of(url: &str) -> String {

@@ -1,8 +1,7 @@
 //! The transport that is used by a connection: the one that the configuration or the URL names, or a detected one.
 //!
-//! [`Probe`] sends `initialize`, examines the response, and tries the known transports from the most to the least
-//! common. A server whose protocol needs an event stream gets one before `initialize`; any other server that responds in
-//! the POST is asked once for a stream.
+//! [`Probe`] tries the known transports from the most to the least common. A server whose protocol needs an event stream
+//! gets one before `initialize`; any other server that responds in the POST is asked once for a stream.
 //! Invariants: the server that responds to `initialize` gets it once; its response reaches the peer; a stream that
 //! was opened as a test is used; if no transport works, the first error is reported.
 
@@ -224,8 +223,7 @@ impl Probe {
         Ok(Some(Route::Http(Outbox::new(server?))))
     }
 
-    /// The server that was found. Fails if the configuration requires the streamable HTTP transport, in which the server
-    /// sends an id for the connection.
+    /// Fails if the configuration requires the streamable HTTP transport, in which the server sends a connection id.
     fn server(
         &self,
         urls: StreamUrls,

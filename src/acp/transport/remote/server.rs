@@ -8,8 +8,7 @@
 //! Invariants: a response is accepted from any stream or POST; a stream that belongs to no session is reopened with the
 //! same id, unless the server was unreachable: then the connection ends, and the app opens the session again. Each
 //! request gets a response: the server's, or an error.
-//! Source: the protocol's RFD "streamable HTTP and web socket transport"; deviations of servers (a single stream,
-//! responses in the POST, other status codes) are accepted as well.
+//! Source: the protocol's RFD "streamable HTTP and web socket transport".
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -311,8 +310,8 @@ impl Server {
         context.fail(message, &why, !is_only_way).await;
     }
 
-    /// Passes the messages in a response to the peer. Returns why the response ended early, if it did. `is_only_way`:
-    /// there is no event stream, so a body that is not a message is also passed on and reported.
+    /// Returns why the response ended early, if it did. `is_only_way`: there is no event stream, so a body that is not a
+    /// message is also passed on and reported.
     async fn pass_on(
         &self,
         mut response: Response,

@@ -176,8 +176,12 @@ async fn read(
         };
         match next {
             Some(Ok(Message::Text(text))) => {
-                let answered = answered(&text, &keepalive);
-                lock(&keepalive).received(answered.as_deref(), Instant::now());
+                // Messages with a method, which are most of them, are not parsed.
+                let may_answer = lock(&keepalive).is_at_work() && !text.contains("\"method\":");
+                let answer = if may_answer { envelope::read(&text) } else { None };
+                let answer =
+                    answer.filter(|answer| answer.kind == Kind::Response).and_then(|answer| answer.id);
+                lock(&keepalive).received(answer.as_deref(), Instant::now());
                 bytes += text.len();
                 sort_whole(&Bytes::from(text), &mut pieces);
             }
@@ -200,14 +204,6 @@ async fn read(
     if context.pieces(pieces).await.is_ok() {
         context.end(end);
     }
-}
-
-/// The request of parlor that a message responds to. Skips parsing for messages with a method, which are most of them.
-fn answered(text: &str, keepalive: &SharedKeepalive) -> Option<String> {
-    if !lock(keepalive).is_at_work() || text.contains("\"method\":") {
-        return None;
-    }
-    envelope::read(text).filter(|envelope| envelope.kind == Kind::Response)?.id
 }
 
 fn broken(host: &str, error: &Error) -> CloseReason {

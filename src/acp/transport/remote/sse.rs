@@ -1,7 +1,5 @@
 //! Parses server-sent events.
 //!
-//! [`SseReader::feed`] accepts bytes as they were read and returns events in order. `envelope` reads the contents;
-//! `events` reopens streams.
 //! Invariants: the events do not depend on how the bytes were split into reads; an event over the limit is skipped
 //! and reported; at most one event of maximum size is buffered; an incomplete event at the end of the stream is
 //! discarded with its id.
