@@ -95,7 +95,8 @@ pub fn connect_with(
 ) -> Connection {
     let (event_sender, events) = mpsc::channel(peer::EVENT_BATCHES);
     let (sender, commands) = mpsc::unbounded_channel();
-    let peer = tokio::spawn(peer::run(transport, options, limits, (event_sender.clone(), gate), commands));
+    let app = peer::App { events: event_sender.clone(), gate, commands };
+    let peer = tokio::spawn(peer::run(transport, options, limits, app));
     tokio::spawn(async move {
         // `Closed` is promised also if the peer panics.
         if peer.await.is_err_and(|error| error.is_panic()) {

@@ -30,14 +30,14 @@ mod wrappers;
 pub(super) mod tests;
 
 use crate::model::{
-    AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
-    Callbacks, Reply, RpcError, WireSpec,
+    AgentCapabilities, AgentEvent, AgentInfo, AgentSpec, AnomalyKind, Batch, Call, CallError, Callbacks,
+    Reply, WireSpec,
 };
 
 use decoder::Decoder;
 pub(crate) use decoder::TurnNews;
 pub(crate) use quirks::Quirk;
-pub use requests::RequestKind;
+pub use requests::{Decoded, RequestKind};
 
 #[derive(Debug)]
 pub struct Codec {
@@ -62,7 +62,7 @@ impl Codec {
     }
 
     /// Decodes something, and appends the events to `out`, whose last event may grow.
-    fn decode<T>(&mut self, out: &mut Vec<AgentEvent>, work: impl FnOnce(&mut Decoder) -> T) -> T {
+    fn decode<T>(&mut self, out: &mut Batch, work: impl FnOnce(&mut Decoder) -> T) -> T {
         std::mem::swap(out, &mut self.decoder.out);
         let result = work(&mut self.decoder);
         std::mem::swap(out, &mut self.decoder.out);
@@ -86,7 +86,7 @@ impl Codec {
 
     /// Decodes a notification; `false`: unknown method. A text chunk that continues the last event of `out` (same
     /// session, role and message) is joined to it.
-    pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Vec<AgentEvent>) -> bool {
+    pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Batch) -> bool {
         self.decode(out, |decoder| {
             let (event, unread) = match method {
                 "session/update" => {
@@ -122,7 +122,7 @@ impl Codec {
         })
     }
 
-    pub fn show_unreadable(&mut self, text: &str, out: &mut Vec<AgentEvent>) {
+    pub fn show_unreadable(&mut self, text: &str, out: &mut Batch) {
         self.decode(out, |decoder| updates::show_unreadable(text, decoder));
     }
 
@@ -136,29 +136,19 @@ impl Codec {
         self.decoder.is_v2
     }
 
-    pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Batch) {
         self.decode(out, |decoder| decoder.learn(quirk));
     }
 
     /// Fails with the error to respond with, which the caller reports: for an unknown or disabled method, or invalid params.
-    pub fn request(
-        &mut self,
-        method: &str,
-        params: Option<&str>,
-        out: &mut Vec<AgentEvent>,
-    ) -> Result<(AgentRequest, RequestKind), RpcError> {
+    pub fn request(&mut self, method: &str, params: Option<&str>, out: &mut Batch) -> Decoded {
         // In version 2, agents access files and run terminals themselves.
         let offered = if self.decoder.is_v2 { Callbacks::NONE } else { self.offered };
         self.decode(out, |decoder| requests::decode(method, params, offered, decoder))
     }
 
     /// Fails if a required field is missing, and with `-32000` if a stop reason says that sign-in is required.
-    pub fn reply(
-        &mut self,
-        call: &Call,
-        result: &str,
-        out: &mut Vec<AgentEvent>,
-    ) -> Result<Reply, CallError> {
+    pub fn reply(&mut self, call: &Call, result: &str, out: &mut Batch) -> Result<Reply, CallError> {
         self.decode(out, |decoder| replies::decode(call, result, decoder))
     }
 

@@ -82,6 +82,7 @@ impl Default for Tap {
 }
 
 type Sink = BufWriter<File>;
+type OpenSink<'a> = MutexGuard<'a, Option<Sink>>;
 
 impl Tap {
     #[must_use]
@@ -153,16 +154,12 @@ impl Tap {
     }
 
     /// The locked file; cheap without one.
-    fn sink(&self) -> Option<MutexGuard<'_, Option<Sink>>> {
+    fn sink(&self) -> Option<OpenSink<'_>> {
         self.shared.has_sink.load(Ordering::Acquire).then(|| lock(&self.shared.sink))
     }
 
     /// Writes to the file. After an error the file is closed, but the connection continues.
-    fn write(
-        &self,
-        sink: Option<MutexGuard<'_, Option<Sink>>>,
-        work: impl FnOnce(&mut Sink) -> io::Result<()>,
-    ) {
+    fn write(&self, sink: Option<OpenSink<'_>>, work: impl FnOnce(&mut Sink) -> io::Result<()>) {
         let Some(mut sink) = sink else { return };
         if let Some(Err(error)) = sink.as_mut().map(work) {
             *sink = None;

@@ -44,12 +44,9 @@ pub enum RequestKind {
     TerminalRelease,
 }
 
-pub fn decode(
-    method: &str,
-    params: Option<&str>,
-    offered: Callbacks,
-    decoder: &mut Decoder,
-) -> Result<(AgentRequest, RequestKind), RpcError> {
+pub type Decoded = Result<(AgentRequest, RequestKind), RpcError>;
+
+pub fn decode(method: &str, params: Option<&str>, offered: Callbacks, decoder: &mut Decoder) -> Decoded {
     let not_found = |error: String| Err(RpcError::new(RpcError::METHOD_NOT_FOUND, error));
     let Some((kind, is_offered)) = kind_of(method, offered) else {
         return not_found(format!("Method not found: {method}"));

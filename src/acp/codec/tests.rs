@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::*;
+use crate::model::{AgentRequest, RpcError};
 use crate::model::{ContentBlock, SessionId, SessionWorkspace};
 
 /// The golden files; each has one snapshot.

@@ -23,14 +23,9 @@ use super::value::{
 };
 use super::{input, names, patches, wrappers};
 
-/// Decodes a tool call. `fallback`: the id of a call without one.
-pub fn decode(
-    mut call: Object,
-    is_announcement: bool,
-    fallback: String,
-    decoder: &mut Decoder,
-) -> ToolCallPatch {
-    let mut patch = ToolCallPatch::new(take_text(&mut call, TOOL_ID).unwrap_or(fallback).into());
+/// Decodes a tool call. `id`: that of a call without one.
+pub fn decode(mut call: Object, is_announcement: bool, id: String, decoder: &mut Decoder) -> ToolCallPatch {
+    let mut patch = ToolCallPatch::new(take_text(&mut call, TOOL_ID).unwrap_or(id).into());
     patch.is_announcement = is_announcement;
 
     decode_head(&mut call, &mut patch);

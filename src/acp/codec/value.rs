@@ -52,25 +52,20 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Self)? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
+        std::iter::from_fn(|| items.next_element_seed(Self).transpose()).collect()
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut object = Object::new();
         while let Some(key) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(Self)?;
-            let earlier = match object.entry(key) {
-                Entry::Vacant(free) => {
-                    free.insert(value);
-                    continue;
+            match object.entry(key) {
+                Entry::Vacant(free) => _ = free.insert(value),
+                Entry::Occupied(mut taken) => {
+                    let earlier = (taken.key().clone(), taken.insert(value));
+                    keep_duplicate(&mut object, earlier);
                 }
-                Entry::Occupied(mut taken) => (taken.key().clone(), taken.insert(value)),
-            };
-            keep_duplicate(&mut object, earlier);
+            }
         }
         Ok(Value::Object(object))
     }

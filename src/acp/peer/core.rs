@@ -8,6 +8,7 @@ mod turns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use self::handshake::{Due, INVALID_REQUEST, PARSE_ERROR, call_error};
 use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
-use super::requests::{self, OpenRequest, OpenRequests, WireId};
+use super::requests::{OpenRequest, OpenRequests, WireId};
 use crate::acp::Command;
 use crate::acp::codec::requests::{encode_answer, fallback};
 use crate::acp::codec::{Codec, Quirk, errors};
@@ -474,7 +475,7 @@ impl Peer {
     pub fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
         let session = params.and_then(envelope::session).or_else(|| self.stream.clone());
         let wire_id = WireId { id: id.into(), session };
-        let hash = requests::content_hash(method, params);
+        let hash = self.requests.hasher.hash_one((method, params));
         if self.requests.is_open(&wire_id, hash) {
             let text = format!("Ignored an open request that was delivered again: {}.", excerpt(method));
             return self.anomaly(AnomalyKind::Carrier, text);

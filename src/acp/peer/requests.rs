@@ -4,7 +4,7 @@
 //! Invariant: a request is removed exactly once, by the caller that responds to it.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::RandomState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,17 +23,11 @@ pub struct WireId {
     pub session: Option<Arc<str>>,
 }
 
-/// A hash of the content of a request, to recognize one that is delivered again.
-pub fn content_hash(method: &str, params: Option<&str>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (method, params).hash(&mut hasher);
-    hasher.finish()
-}
-
 #[derive(Debug)]
 pub struct OpenRequest {
     pub wire_id: WireId,
     pub kind: RequestKind,
+    /// Of the method and the params, to recognize a request that is delivered again.
     hash: u64,
     bytes: usize,
     is_withdrawn: bool,
@@ -42,6 +36,7 @@ pub struct OpenRequest {
 #[derive(Debug, Default)]
 pub struct OpenRequests {
     open: BTreeMap<RequestId, OpenRequest>,
+    pub hasher: RandomState,
 }
 
 impl OpenRequests {
@@ -93,12 +88,15 @@ impl OpenRequests {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::BuildHasher as _;
+
     use super::*;
 
     fn add(requests: &mut OpenRequests, id: &str, session: Option<&str>, params: &str) -> RequestId {
         let wire_id = WireId { id: id.into(), session: session.map(Arc::from) };
         let kind = RequestKind::Permission;
-        requests.add(wire_id, kind, content_hash("session/request_permission", Some(params)), Some(params))
+        let hash = requests.hasher.hash_one(("session/request_permission", Some(params)));
+        requests.add(wire_id, kind, hash, Some(params))
     }
 
     #[test]

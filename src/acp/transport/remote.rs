@@ -73,8 +73,7 @@ impl Transport for RemoteAgent {
             return Ok(link);
         }
         on_own_thread(connection).map_err(|error| {
-            let error = format!("Could not start a thread for the connection: {error}.");
-            CloseReason::NotStarted { error, is_missing: false }
+            CloseReason::not_started(format!("Could not start a thread for the connection: {error}."))
         })?;
         Ok(link)
     }

@@ -44,7 +44,7 @@ impl Line {
             SSH_FAILED_CODE => return Some(self.judge_ssh(stderr_tail, &has)),
             _ => return None,
         };
-        Some(CloseReason::NotStarted { error, is_missing: false })
+        Some(CloseReason::not_started(error))
     }
 
     fn judge_ssh(&self, stderr_tail: &[String], has: &dyn Fn(&[&str]) -> bool) -> CloseReason {

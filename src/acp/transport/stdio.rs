@@ -66,7 +66,7 @@ impl Stdio {
             return Ok(());
         }
         let variables = Handle::current().block_on(secret::variables(&self.spec.env_commands));
-        let variables = variables.map_err(|error| CloseReason::NotStarted { error, is_missing: false })?;
+        let variables = variables.map_err(CloseReason::not_started)?;
         self.spec.env.retain(|(name, _)| variables.iter().all(|(other, _)| other != name));
         self.spec.env.extend(variables);
         Ok(())
@@ -76,26 +76,20 @@ impl Stdio {
         if !self.cwd.is_dir() {
             let (folder, advice) =
                 (self.cwd.display(), "Choose another folder, or change `cwd` of this agent.");
-            let error = format!("The folder {folder} does not exist. {advice}");
-            return Err(CloseReason::NotStarted { error, is_missing: false });
+            return Err(CloseReason::not_started(format!("The folder {folder} does not exist. {advice}")));
         }
         // The variables identify processes that outlive a crash of parlor.
-        let start = find_program(&self.spec, &self.cwd)?.tied_to_this_run();
-        let mut command = start.args(&self.spec.args).task();
+        let start = find_program(&self.spec, &self.cwd).map_err(|reason| match (reason, &self.line) {
+            // For an agent on another machine, ssh is missing and not the agent.
+            (CloseReason::NotStarted { is_missing: true, .. }, Some(_)) => {
+                CloseReason::not_started(format!("{} not found. Install an SSH client.", self.spec.command))
+            }
+            (reason, _) => reason,
+        });
+        let mut command = start?.tied_to_this_run().args(&self.spec.args).task();
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         command.kill_on_drop(true);
         Ok(command)
-    }
-
-    /// For an agent on another machine, ssh is missing and not the agent.
-    fn without_ssh(&self, reason: CloseReason) -> CloseReason {
-        match reason {
-            CloseReason::NotStarted { is_missing: true, .. } if self.line.is_some() => {
-                let error = format!("{} not found. Install an SSH client.", self.spec.command);
-                CloseReason::NotStarted { error, is_missing: false }
-            }
-            reason => reason,
-        }
     }
 
     fn not_started(&self, error: &io::Error) -> CloseReason {
@@ -105,21 +99,20 @@ impl Stdio {
             io::ErrorKind::NotFound => "the interpreter in its first line is missing".to_owned(),
             _ => error.to_string(),
         };
-        CloseReason::NotStarted { error: format!("Could not start {name}: {why}."), is_missing: false }
+        CloseReason::not_started(format!("Could not start {name}: {why}."))
     }
 }
 
 impl Transport for Stdio {
     fn start(mut self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         self.read_variables()?;
-        let mut command = self.command().map_err(|reason| self.without_ssh(reason))?;
+        let mut command = self.command()?;
         let mut child = program::spawn_task(&mut command).map_err(|error| self.not_started(&error))?;
         let pid = child.id();
         let group = Group::of(pid);
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
-            let error = "Could not create pipes for the process.".to_owned();
-            return Err(CloseReason::NotStarted { error, is_missing: false });
+            return Err(CloseReason::not_started("Could not create pipes for the process.".to_owned()));
         };
 
         let stdout = stdout.into_owned_fd().and_then(PipeReader::new);

@@ -52,13 +52,10 @@ impl Workspace {
         if profile_of(spec) != Some(Profile::OpenOxide) || spec.is_elsewhere() {
             return Ok(Self::default());
         }
-        let unusable = |error: &io::Error| CloseReason::NotStarted {
-            error: format!(
-                "Cannot write {}, where this agent stores its sessions: {error}. Choose another folder, or \
-                 change its permissions.",
-                cwd.join(STORAGE).display()
-            ),
-            is_missing: false,
+        let unusable = |error: &io::Error| {
+            let (folder, advice) = (cwd.join(STORAGE), "Choose another folder, or change its permissions.");
+            let storage = format!("{}, where this agent stores its sessions", folder.display());
+            CloseReason::not_started(format!("Cannot write {storage}: {error}. {advice}"))
         };
         let file = storage(cwd).and_then(|storage| open_file(&storage, LOCK, Open::ReadWrite));
         let mut file = file.map_err(|error| unusable(&error))?;
@@ -146,13 +143,10 @@ fn is_taken(file: &mut File) -> CloseReason {
         Ok(pid) if !pid.is_empty() => format!("Another parlor (process {pid})"),
         _ => "Another parlor".to_owned(),
     };
-    CloseReason::NotStarted {
-        error: format!(
-            "{who} is running this agent in this folder; a second instance would corrupt its sessions. \
-             Continue there, or close it and restart the agent here."
-        ),
-        is_missing: false,
-    }
+    CloseReason::not_started(format!(
+        "{who} is running this agent in this folder; a second instance would corrupt its sessions. \
+         Continue there, or close it and restart the agent here."
+    ))
 }
 
 #[cfg(test)]

@@ -85,24 +85,16 @@ impl HttpError {
         let retry_after = header(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
         let retry_after = retry_after.map(Duration::from_secs);
         let explanation = explanation(response).await;
-        let text = status_text(status, &shown_url(url), token, location.as_deref(), &explanation);
+        let text = status_text(status.as_u16(), &shown_url(url), token, location.as_deref(), &explanation);
         let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
         let is_down = matches!(status.as_u16(), 502..=504);
         Self { is_temporary, is_down, retry_after, status: Some(status), ..Self::refused(text) }
     }
 }
 
-fn status_text(
-    status: StatusCode,
-    url: &str,
-    token: Option<String>,
-    location: Option<&str>,
-    explanation: &str,
-) -> String {
+fn status_text(code: u16, url: &str, token: Option<String>, location: Option<&str>, reason: &str) -> String {
     let host = host_of(url);
-    let code = status.as_u16();
-    let says =
-        if explanation.is_empty() { String::new() } else { format!(" The server responded: {explanation}") };
+    let says = if reason.is_empty() { String::new() } else { format!(" The server responded: {reason}") };
     match code {
         300..=399 => {
             let to = location.unwrap_or("another URL");
@@ -185,8 +177,7 @@ mod tests {
     #[test]
     fn status_messages_name_the_remedy() {
         let text = |code: u16, token: Option<&str>, location: Option<&str>| {
-            let status = StatusCode::from_u16(code).unwrap();
-            status_text(status, "https://host:8/acp", token.map(str::to_owned), location, "because")
+            status_text(code, "https://host:8/acp", token.map(str::to_owned), location, "because")
         };
         for (code, token, expected) in [
             (401, None, "host:8 requires a token (401)"),

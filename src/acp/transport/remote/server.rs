@@ -141,19 +141,20 @@ impl Server {
     fn session_stream(self: &Arc<Self>, session: &str, message: &Envelope) -> Option<Opened> {
         let Streams::Sessions(_, streams) = &self.streams else { return None };
         let method = message.method.as_str();
-        let known = lock(streams)
-            .get(session)
-            .map(|stream| (*stream.opening.borrow(), stream.is_closed.load(Ordering::Relaxed)));
-        match known {
-            None => self.start_session(session, Opening::Waiting),
-            Some((Opening::Lost, _)) => self.start_session(session, Opening::Reopening),
-            // A session that the server refused to close goes on.
-            Some((Opening::Absent, was_closed))
-                if was_closed || matches!(method, "session/load" | "session/resume") =>
-            {
-                self.start_session(session, Opening::Waiting);
-            }
-            Some(_) => {}
+        let is_opened = matches!(method, "session/load" | "session/resume");
+        let state = match lock(streams).get(session) {
+            None => Some(Opening::Waiting),
+            Some(stream) => match *stream.opening.borrow() {
+                Opening::Lost => Some(Opening::Reopening),
+                // A session that the server refused to close goes on.
+                Opening::Absent if is_opened || stream.is_closed.load(Ordering::Relaxed) => {
+                    Some(Opening::Waiting)
+                }
+                _ => None,
+            },
+        };
+        if let Some(state) = state {
+            self.start_session(session, state);
         }
         let streams = lock(streams);
         let stream = streams.get(session)?;

@@ -105,12 +105,7 @@ impl Socket {
     }
 }
 
-async fn connect(
-    client: &Client,
-    url: &Url,
-    host: &str,
-    max_wait: Duration,
-) -> Result<Box<dyn Wire>, HttpError> {
+async fn connect(client: &Client, url: &Url, host: &str, wait: Duration) -> Result<Box<dyn Wire>, HttpError> {
     #[cfg(test)]
     if let Some(simulation) = &client.simulation {
         return Ok(Box::new(simulation.open_socket()?));
@@ -123,7 +118,7 @@ async fn connect(
         .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
         .header(SEC_WEBSOCKET_KEY, key.as_str());
     let answer = client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
-    let Ok(answer) = timeout(max_wait, answer).await else {
+    let Ok(answer) = timeout(wait, answer).await else {
         let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
         return Err(HttpError::on_the_way(text));
     };
