@@ -86,7 +86,9 @@ impl Start {
 pub fn end_line(reason: &CloseReason) -> String {
     let mut reason = reason.clone();
     if let CloseReason::Exited { stderr_tail, .. } = &mut reason {
-        stderr_tail.iter_mut().for_each(|line| *line = redact(line).into_owned());
+        for line in stderr_tail {
+            *line = redact(line).into_owned();
+        }
     }
     serde_json::to_string(&reason).unwrap_or_default()
 }

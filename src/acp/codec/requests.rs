@@ -287,7 +287,7 @@ pub fn encode_answer(kind: RequestKind, answer: &Response) -> Result<String, Str
         (RequestKind::Elicitation, Response::ElicitationAccepted(None)) => json!({"action": "accept"}),
         (RequestKind::Elicitation, Response::ElicitationAccepted(Some(values))) => {
             let content = values.iter().map(|(key, value)| (key.clone(), encode_value(value)));
-            json!({"action": "accept", "content": Object::from_iter(content)})
+            json!({"action": "accept", "content": content.collect::<Object>()})
         }
         (RequestKind::Elicitation, Response::ElicitationDeclined) => json!({"action": "decline"}),
         (RequestKind::Elicitation, Response::ElicitationCancelled) => json!({"action": "cancel"}),

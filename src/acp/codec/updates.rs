@@ -34,14 +34,13 @@ pub fn decode(text: &str, decoder: &mut Decoder) {
         return show_unreadable(text, decoder);
     };
     let named = session_name(&params);
-    let update = match take(&mut params, &["update"]) {
-        Some(Value::Object(update)) => update,
+    let update = if let Some(Value::Object(update)) = take(&mut params, &["update"]) {
+        update
+    } else {
         // Some agents omit the wrapper.
-        _ => {
-            decoder.learn(Quirk::FLAT_UPDATES);
-            take(&mut params, SESSION_ID);
-            params
-        }
+        decoder.learn(Quirk::FLAT_UPDATES);
+        take(&mut params, SESSION_ID);
+        params
     };
     // The session inside a subagent's update is the child, not the sender.
     let tells_of_child = first_text(&update, UPDATE_KIND).as_deref() == Some("subagent_update");
@@ -183,7 +182,10 @@ impl Update<'_> {
             "current_mode_update" => SessionUpdate::Mode(first_text(update, CURRENT_MODE)?.into()),
             "current_model_update" => SessionUpdate::Model(first_text(update, CURRENT_MODEL)?.into()),
             "config_option_update" => SessionUpdate::Options(options::decode_options(update, self.decoder)?),
-            "session_info_update" => return self.info(update),
+            "session_info_update" => {
+                self.info(update);
+                return Some(());
+            }
             "usage_update" => usage(update)?,
             "notice" => notice(update)?,
             "compaction_update" => self.compaction(update)?,
@@ -270,7 +272,7 @@ impl Update<'_> {
         Some(SessionUpdate::Tool(Box::new(patch)))
     }
 
-    fn info(&mut self, update: &mut Object) -> Option<()> {
+    fn info(&mut self, update: &mut Object) {
         let title = patch_text(update, "title");
         rename(update, "updatedAt", &["updated_at"]);
         let updated_at = patch_text(update, "updatedAt");
@@ -278,7 +280,6 @@ impl Update<'_> {
         if title != Patch::Keep || updated_at != Patch::Keep {
             self.push(SessionUpdate::Info { title, updated_at });
         }
-        Some(())
     }
 
     fn compaction(&mut self, update: &mut Object) -> Option<SessionUpdate> {
