@@ -189,7 +189,11 @@ impl Update<'_> {
             "usage_update" => usage(update)?,
             "notice" => notice(update)?,
             "compaction_update" => self.compaction(update)?,
-            "compaction_summary_chunk" => self.compaction_chunk(update)?,
+            "compaction_summary_chunk" => {
+                let id = first_text(update, COMPACTION_ID)?;
+                let text = self.text_of("content", take(update, MESSAGE_CONTENT)?);
+                SessionUpdate::CompactionChunk { id, text }
+            }
             "subagent_update" => self.subagent(update)?,
             "session_message" => return self.subagent_message(update, true),
             "session_message_chunk" => return self.subagent_message(update, false),
@@ -288,12 +292,6 @@ impl Update<'_> {
         let status = update.get("status")?.as_str()?.to_owned();
         let error = patch_text(update, "error");
         Some(SessionUpdate::Compaction { id, status, summary, error })
-    }
-
-    fn compaction_chunk(&mut self, update: &mut Object) -> Option<SessionUpdate> {
-        let id = first_text(update, COMPACTION_ID)?;
-        let text = self.text_of("content", take(update, MESSAGE_CONTENT)?);
-        Some(SessionUpdate::CompactionChunk { id, text })
     }
 
     /// The Markdown of the text blocks; others are reported.

@@ -97,7 +97,7 @@ impl OpenOxide {
             return out.problems.push("Ignored an event without a session.");
         };
         let mut body = event.body;
-        match event.name {
+        let update = match event.name {
             "done" => return self.turns.on_done(&session, body, out),
             "error" => {
                 let error = errors::decode(&Value::Object(body).to_string());
@@ -105,9 +105,6 @@ impl OpenOxide {
                 out.update(&session, &into_object(notice));
                 return self.turns.on_error(&session, error, out.now);
             }
-            _ => self.turns.on_activity(&session, out.now),
-        }
-        let update = match event.name {
             "text_delta" => message("agent_message_chunk", &mut body),
             "thinking_delta" => message("agent_thought_chunk", &mut body),
             "tool_use" => Some(self.tool_use(body)),
@@ -115,6 +112,7 @@ impl OpenOxide {
             "diff_block" => self.diff_block(body),
             _ => self.plan.step(&session, &body),
         };
+        self.turns.on_activity(&session, out.now);
         match update {
             Some(update) => out.update(&session, &update),
             None => out.problems.push("Ignored an incomplete event."),

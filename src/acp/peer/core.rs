@@ -20,7 +20,7 @@ use super::frame_writer::FrameWriter;
 use super::requests::{OpenRequest, OpenRequests, WireId};
 use crate::acp::Command;
 use crate::acp::codec::requests::{encode_answer, fallback};
-use crate::acp::codec::{Codec, Quirk, errors};
+use crate::acp::codec::{Codec, Quirk, TurnNews, errors};
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::acp::frame::repair::{is_plain, repair};
@@ -369,12 +369,20 @@ impl Peer {
         let before = self.events.len();
         let is_known = self.codec.notification(method, params, &mut self.events);
         self.calls.note_update(self.events.get(before..).unwrap_or_default(), self.now);
-        self.on_turn_news();
+        for news in self.codec.take_turn_news() {
+            match news {
+                TurnNews::Went(session) => self.on_busy(session),
+                TurnNews::Ended(session, outcome) => self.on_idle(session, outcome),
+            }
+        }
         is_known
     }
 
     fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
-        let Some(pending) = self.take_answered(id, pending, outcome.is_ok()) else { return };
+        let is_prompt = matches!(&pending.call, Some((_, Call::Prompt(..))));
+        if is_prompt && outcome.is_ok() && self.codec.reports_states() {
+            return self.calls.accept(id, pending, self.now);
+        }
         let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),

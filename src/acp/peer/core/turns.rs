@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use super::Peer;
-use crate::acp::codec::TurnNews;
 use crate::acp::peer::calls::{CONFIRMED_TIME, Pending, REPEATED_TIME};
 use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
 
@@ -22,16 +21,7 @@ pub struct Foreground {
 }
 
 impl Peer {
-    pub fn on_turn_news(&mut self) {
-        for news in self.codec.take_turn_news() {
-            match news {
-                TurnNews::Went(session) => self.on_busy(session),
-                TurnNews::Ended(session, outcome) => self.on_idle(session, outcome),
-            }
-        }
-    }
-
-    fn on_busy(&mut self, session: SessionId) {
+    pub fn on_busy(&mut self, session: SessionId) {
         let Foreground { busy, reports_work } = &mut self.foreground;
         *reports_work = true;
         let is_news = busy.len() < MAX_BUSY && busy.insert(session.clone());
@@ -44,7 +34,7 @@ impl Peer {
 
     /// The agent does not work. Before a prompt was accepted this is about earlier work, as it is if it did not work
     /// before; but some agents only report the end, or accept a prompt at the end of its turn.
-    fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
+    pub fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
         let was_busy = self.foreground.busy.remove(&session);
         let reports_work = self.foreground.reports_work;
         let prompt = self.calls.prompt(&session);
@@ -90,15 +80,5 @@ impl Peer {
         // What the agent reported of a rejected prompt is not about the next one.
         self.foreground.busy.remove(session);
         false
-    }
-
-    /// Puts a prompt back if its turn continues after the response. Returns any other call.
-    pub fn take_answered(&mut self, id: u64, pending: Pending, is_ok: bool) -> Option<Pending> {
-        let is_prompt = matches!(&pending.call, Some((_, Call::Prompt(..))));
-        if is_prompt && is_ok && self.codec.reports_states() {
-            self.calls.accept(id, pending, self.now);
-            return None;
-        }
-        Some(pending)
     }
 }
