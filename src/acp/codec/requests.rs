@@ -10,8 +10,8 @@ use agent_client_protocol_schema::v1 as schema;
 use serde_json::{Value, json};
 
 use crate::model::{
-    AgentRequest, Callbacks, ExitInfo, FieldValue, PermissionKind, PermissionOption, PermissionRequest,
-    Response, RpcError, SessionId, TerminalCommand, TerminalId,
+    AgentRequest, Callbacks, ExitInfo, PermissionKind, PermissionOption, PermissionRequest, Response,
+    RpcError, SessionId, TerminalCommand, TerminalId,
 };
 
 use super::decoder::Decoder;
@@ -286,7 +286,7 @@ pub fn encode_answer(kind: RequestKind, answer: &Response) -> Result<String, Str
         (RequestKind::FlatPermission, Response::PermissionCancelled) => json!({"outcome": "cancelled"}),
         (RequestKind::Elicitation, Response::ElicitationAccepted(None)) => json!({"action": "accept"}),
         (RequestKind::Elicitation, Response::ElicitationAccepted(Some(values))) => {
-            let content = values.iter().map(|(key, value)| (key.clone(), encode_value(value)));
+            let content = values.iter().map(|(key, value)| (key.clone(), json!(value)));
             json!({"action": "accept", "content": content.collect::<Object>()})
         }
         (RequestKind::Elicitation, Response::ElicitationDeclined) => json!({"action": "decline"}),
@@ -320,16 +320,6 @@ pub fn fallback(kind: RequestKind) -> Response {
             let text = "The request was dropped before a response was sent.";
             Response::Error(RpcError::new(RpcError::INTERNAL, text))
         }
-    }
-}
-
-fn encode_value(value: &FieldValue) -> Value {
-    match value {
-        FieldValue::Text(text) => json!(text),
-        FieldValue::Texts(texts) => json!(texts),
-        FieldValue::Integer(number) => json!(number),
-        FieldValue::Number(number) => json!(number),
-        FieldValue::Bool(is_true) => json!(is_true),
     }
 }
 
