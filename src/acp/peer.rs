@@ -130,8 +130,8 @@ async fn drive(peer: &mut Peer, link: Link, workspace: &Workspace, app: &mut App
                     let only_updates = peer.events.iter().all(|event| matches!(event, AgentEvent::Update(..)));
                     is_waiting = stream.may_wait(bytes, only_updates, Instant::now());
                 }
-                Some(In::Note(text)) => peer.on_note(text),
-                Some(In::Undelivered { session, text }) => peer.on_undelivered(session, text),
+                Some(In::Note(text)) => peer.on_report(None, text),
+                Some(In::Undelivered { session, text }) => peer.on_report(session, text),
                 Some(In::Interrupted(is_interrupted)) => peer.events.push(AgentEvent::Interrupted(is_interrupted)),
                 Some(In::Closed(end)) => return peer.close_reason(end),
                 None => return peer.close_reason(CloseReason::Lost { error: "The connection was lost.".to_owned() }),

@@ -180,11 +180,6 @@ impl Calls {
         self.pending.iter().find(|(_, pending)| matches(pending)).map(|(id, _)| *id)
     }
 
-    pub fn is_opening(&self, session: &SessionId) -> bool {
-        let opens = |call: &Call| matches!(call, Call::LoadSession(id, _) | Call::ResumeSession(id, _) if id == session);
-        self.find(|_, call| opens(call)).is_some()
-    }
-
     pub fn find_prompt(&self, session: &SessionId) -> Option<u64> {
         self.find(|_, call| matches!(call, Call::Prompt(own, _) if own == session))
     }

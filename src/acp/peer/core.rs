@@ -169,12 +169,8 @@ impl Peer {
         }
     }
 
-    pub fn on_note(&mut self, text: String) {
-        self.anomaly(AnomalyKind::Carrier, text);
-    }
-
-    pub fn on_undelivered(&mut self, session: Option<String>, text: String) {
-        let Some(session) = session else { return self.on_note(text) };
+    pub fn on_report(&mut self, session: Option<String>, text: String) {
+        let Some(session) = session else { return self.anomaly(AnomalyKind::Carrier, text) };
         let title = "A message could not be delivered.".to_owned();
         let notice = SessionUpdate::notice(Severity::Warning, title, Some(text));
         self.events.push(AgentEvent::Update(SessionId(session.into()), notice));

@@ -25,9 +25,10 @@ impl Peer {
         let Foreground { busy, reports_work } = &mut self.foreground;
         *reports_work = true;
         let is_news = busy.len() < MAX_BUSY && busy.insert(session.clone());
+        let opens = |call: &Call| matches!(call, Call::LoadSession(id, _) | Call::ResumeSession(id, _) if *id == session);
         if self.calls.find_prompt(&session).is_some() {
             self.calls.note_work(&session);
-        } else if is_news && !self.calls.is_opening(&session) {
+        } else if is_news && self.calls.find(|_, call| opens(call)).is_none() {
             self.events.push(AgentEvent::TurnBegan(session));
         }
     }
