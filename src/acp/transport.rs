@@ -2,7 +2,7 @@
 //!
 //! [`Link::incoming`] is bounded and yields everything that waits; [`Outgoing`] sends; [`Stopper`] ends the
 //! connection. No code above this module depends on the kind of transport. The peer takes everything that waits at once,
-//! because it reads at most once per frame. Readers wait while [`WAITING_MAX_KIB`] wait for the peer; outgoing frames
+//! because it reads at most once per frame. Readers wait while `WAITING_MAX_KIB` wait for the peer; outgoing frames
 //! never wait, and reading from the agent pauses when too many of them are unread.
 //! Invariants: `Closed` is sent once and last; writing never waits for reading, nor reading for writing; stopping
 //! always works.
