@@ -107,8 +107,12 @@ pub fn encode(
             None => ("providers/disable", json!({"providerId": request.id})),
             Some(target) => {
                 let headers = target.headers.iter().map(|(name, value)| (name.clone(), value.clone().into()));
-                let (headers, url) = (headers.collect::<Object>(), &target.base_url);
-                let params = json!({"providerId": request.id, "apiType": target.api_type, "baseUrl": url, "headers": headers});
+                let params = json!({
+                    "providerId": request.id,
+                    "apiType": target.api_type,
+                    "baseUrl": target.base_url,
+                    "headers": headers.collect::<Object>(),
+                });
                 ("providers/set", params)
             }
         },

@@ -104,7 +104,7 @@ fn field_kind(kind: &str, property: &Object) -> Result<FieldKind, &'static str> 
                 format: match property.get("writeOnly") {
                     Some(Value::Bool(true)) => Some("password".to_owned()),
                     _ => limit(property, "format", |word| {
-                        text_of(word).filter(|word| FORMATS.contains(&&**word))
+                        text_of(word).filter(|word| FORMATS.contains(&word.as_str()))
                     })?,
                 },
                 default: default.and_then(text_of),

@@ -60,7 +60,9 @@ impl<'de> Visitor<'de> for Tree {
         while let Some(key) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(Self)?;
             match object.entry(key) {
-                Entry::Vacant(free) => _ = free.insert(value),
+                Entry::Vacant(free) => {
+                    free.insert(value);
+                }
                 Entry::Occupied(mut taken) => {
                     let earlier = (taken.key().clone(), taken.insert(value));
                     keep_duplicate(&mut object, earlier);
