@@ -36,8 +36,9 @@ use crate::model::{
 
 use decoder::Decoder;
 pub(crate) use decoder::TurnNews;
+pub use errors::decode as decode_error;
 pub(crate) use quirks::Quirk;
-pub use requests::{Decoded, RequestKind};
+pub use requests::{Decoded, RequestKind, encode_answer, fallback};
 
 #[derive(Debug)]
 pub struct Codec {

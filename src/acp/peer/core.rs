@@ -19,8 +19,7 @@ use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
 use super::requests::{OpenRequest, OpenRequests, WireId};
 use crate::acp::Command;
-use crate::acp::codec::requests::{encode_answer, fallback};
-use crate::acp::codec::{Codec, Quirk, TurnNews, errors};
+use crate::acp::codec::{Codec, Quirk, TurnNews, decode_error, encode_answer, fallback};
 use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::acp::frame::repair::{is_plain, repair};
@@ -382,7 +381,7 @@ impl Peer {
         let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
-            Err(error) => Err(call_error(errors::decode(error))),
+            Err(error) => Err(call_error(decode_error(error))),
         };
         self.on_closed(&call, &reply);
         if let Call::Authenticate { .. } = &call {
@@ -406,7 +405,7 @@ impl Peer {
 
     /// An error without an id can be matched only if a single request is pending.
     fn on_loose_error(&mut self, error: &str) {
-        let rpc = errors::decode(error);
+        let rpc = decode_error(error);
         let is_about_call =
             matches!(rpc.code, PARSE_ERROR | INVALID_REQUEST) || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Peer, Phase, excerpt};
-use crate::acp::codec::errors;
+use crate::acp::codec::decode_error;
 use crate::acp::codec::initialize::required_version;
 use crate::acp::dialects;
 use crate::acp::transport::{UNDELIVERED, UNSENT};
@@ -68,7 +68,7 @@ impl Peer {
                 Err(error) => error,
             },
             Err(error) => {
-                let error = errors::decode(error);
+                let error = decode_error(error);
                 let theirs = required_version(&error).filter(|_| self.spec.wire.protocol < 2);
                 let refused = theirs.map(|theirs| CallError::OtherVersion { theirs });
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
