@@ -77,6 +77,7 @@ pub mod model;
 pub mod program;
 #[cfg(test)]
 mod random;
+mod redact;
 pub mod runtime;
 pub mod store;
 pub mod tls;

@@ -91,6 +91,41 @@ pub fn innermost(error: &(dyn StdError + 'static)) -> String {
     text.trim_end_matches('.').to_owned()
 }
 
+/// What is wrong with the TLS connection to a host, and what to do, in full sentences.
+pub fn describe(error: &rustls::Error, host: &str) -> String {
+    use rustls::CertificateError as Bad;
+    const ASK: &str = "Nothing was sent. Ask the server's administrator.";
+    let kind = match error {
+        rustls::Error::InvalidCertificate(kind) => kind,
+        rustls::Error::InvalidMessage(_) => {
+            let advice = "Check the server, or use a URL that starts with http:// or ws://.";
+            return format!("{host} does not use TLS. {advice}");
+        }
+        other => return format!("The TLS connection to {host} failed: {other}."),
+    };
+    let untrusted = format!("is not trusted ({kind:?})");
+    let (problem, remedy) = match kind {
+        // A bad signature: the authority has the name of a known one, but another key.
+        Bad::UnknownIssuer | Bad::BadSignature => (
+            "is from an unknown authority",
+            "If you trust the server, add the authority's certificate to the system, or set `ca_file` of this \
+             agent in the configuration, --ca-file, or SSL_CERT_FILE.",
+        ),
+        Bad::Expired | Bad::ExpiredContext { .. } => ("has expired", ASK),
+        Bad::NotValidYet | Bad::NotValidYetContext { .. } => ("is not valid yet; check the clock", ASK),
+        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => ("is for another host name", ASK),
+        Bad::Revoked => ("was revoked", ASK),
+        // What openssl creates by default for self-signed certificates.
+        _ if untrusted.contains("CaUsedAsEndEntity") => (
+            "is a CA certificate, which is not valid for a server",
+            "Nothing was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
+             set it as `ca_file` of this agent, or pass --ca-file.",
+        ),
+        _ => (untrusted.as_str(), ASK),
+    };
+    format!("The certificate of {host} {problem}. {remedy}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

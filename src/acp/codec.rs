@@ -1,7 +1,6 @@
 //! Translates between JSON text and the types of [`crate::model`].
 //!
-//! Incoming `params`, `result` and `error` texts are normalised to the official names and shapes (tables in `names`) and
-//! decoded item by item. Ids and framing belong to `peer` and `frame`.
+//! Incoming texts are normalised to the official names and shapes (tables in `names`) and decoded item by item.
 //! Invariants: no input panics or ends the connection; items that cannot be decoded are passed on raw or reported
 //! as an anomaly, never dropped silently; every outgoing message passes strict decoders.
 
@@ -11,7 +10,7 @@ pub(super) mod decoder;
 mod elicitation;
 pub(super) mod errors;
 mod fast;
-mod initialize;
+pub(super) mod initialize;
 mod input;
 pub(super) mod names;
 pub(super) mod options;
@@ -31,14 +30,15 @@ mod wrappers;
 pub(super) mod tests;
 
 use crate::model::{
-    AgentCapabilities, AgentEvent, AgentInfo, AgentRequest, AgentSpec, AnomalyKind, Call, CallError,
-    Callbacks, Reply, Response, RpcError, WireSpec,
+    AgentCapabilities, AgentEvent, AgentInfo, AgentSpec, AnomalyKind, Batch, Call, CallError, Callbacks,
+    Reply, WireSpec,
 };
 
 use decoder::Decoder;
 pub(crate) use decoder::TurnNews;
+pub use errors::decode as decode_error;
 pub(crate) use quirks::Quirk;
-pub use requests::{RequestForm, RequestKind};
+pub use requests::{Decoded, RequestKind, encode_answer, fallback};
 
 #[derive(Debug)]
 pub struct Codec {
@@ -51,7 +51,6 @@ pub struct Codec {
 }
 
 impl Codec {
-    /// Creates the codec of a connection. Quirks that are known for the command's name apply immediately.
     pub fn new(spec: &AgentSpec) -> Self {
         Self {
             offered: spec.callbacks,
@@ -64,7 +63,7 @@ impl Codec {
     }
 
     /// Decodes something, and appends the events to `out`, whose last event may grow.
-    fn decode<T>(&mut self, out: &mut Vec<AgentEvent>, work: impl FnOnce(&mut Decoder) -> T) -> T {
+    fn decode<T>(&mut self, out: &mut Batch, work: impl FnOnce(&mut Decoder) -> T) -> T {
         std::mem::swap(out, &mut self.decoder.out);
         let result = work(&mut self.decoder);
         std::mem::swap(out, &mut self.decoder.out);
@@ -81,20 +80,14 @@ impl Codec {
     /// Decodes the response to `initialize`. Fails if it is not an object, or for an unsupported or disabled version.
     pub fn on_initialize(&mut self, result: &str) -> Result<AgentInfo, CallError> {
         let info = initialize::decode(result, self.wire.protocol == 2, &mut self.decoder)?;
-        self.decoder.version = info.protocol_version;
+        self.decoder.is_v2 = info.protocol_version == 2;
         self.can = info.capabilities;
         Ok(info)
     }
 
-    /// The failure of `initialize`, if the error says that the agent does not support version 1 and no other was offered.
-    pub(crate) fn refused_version(&self, error: &RpcError) -> Option<CallError> {
-        let theirs = initialize::required_version(error).filter(|_| self.wire.protocol < 2)?;
-        Some(CallError::OtherVersion { theirs })
-    }
-
     /// Decodes a notification; `false`: unknown method. A text chunk that continues the last event of `out` (same
     /// session, role and message) is joined to it.
-    pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Vec<AgentEvent>) -> bool {
+    pub fn notification(&mut self, method: &str, params: Option<&str>, out: &mut Batch) -> bool {
         self.decode(out, |decoder| {
             let (event, unread) = match method {
                 "session/update" => {
@@ -116,7 +109,8 @@ impl Codec {
                     (status, "An authentication notice has no state.")
                 }
                 "elicitation/complete" => {
-                    let id = params.and_then(elicitation::decode_complete);
+                    let id = params.and_then(value::parse_object);
+                    let id = id.and_then(|params| value::first_text(&params, elicitation::ID));
                     (id.map(AgentEvent::ElicitationComplete), "An elicitation notice has no id.")
                 }
                 _ => return false,
@@ -129,7 +123,7 @@ impl Codec {
         })
     }
 
-    pub fn show_unreadable(&mut self, text: &str, out: &mut Vec<AgentEvent>) {
+    pub fn show_unreadable(&mut self, text: &str, out: &mut Batch) {
         self.decode(out, |decoder| updates::show_unreadable(text, decoder));
     }
 
@@ -140,44 +134,28 @@ impl Codec {
     /// Whether the agent reports whether it works. Then the response to a prompt only says that the prompt was accepted.
     /// Source: ACP v2 prompt-lifecycle.
     pub(crate) fn reports_states(&self) -> bool {
-        self.decoder.is_v2()
+        self.decoder.is_v2
     }
 
-    pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Vec<AgentEvent>) {
+    pub(crate) fn learn(&mut self, quirk: Quirk, out: &mut Batch) {
         self.decode(out, |decoder| decoder.learn(quirk));
     }
 
-    /// Decodes a request; anomalies are added to `out`. Fails with the error to respond with: `-32601` for an unknown or
-    /// disabled method, `-32602` for invalid params. The caller reports it.
-    pub fn request(
-        &mut self,
-        method: &str,
-        params: Option<&str>,
-        out: &mut Vec<AgentEvent>,
-    ) -> Result<(AgentRequest, RequestForm), RpcError> {
+    /// Fails with the error to respond with, which the caller reports: for an unknown or disabled method, or invalid params.
+    pub fn request(&mut self, method: &str, params: Option<&str>, out: &mut Batch) -> Decoded {
         // In version 2, agents access files and run terminals themselves.
-        let offered = if self.decoder.is_v2() { Callbacks::NONE } else { self.offered };
+        let offered = if self.decoder.is_v2 { Callbacks::NONE } else { self.offered };
         self.decode(out, |decoder| requests::decode(method, params, offered, decoder))
     }
 
-    /// Decodes the result of a request of parlor; anomalies are added to `out`. Fails if a required field is missing, and
-    /// with `-32000` if a stop reason says that sign-in is required.
-    pub fn reply(
-        &mut self,
-        call: &Call,
-        result: &str,
-        out: &mut Vec<AgentEvent>,
-    ) -> Result<Reply, CallError> {
+    /// Fails if a required field is missing, and with `-32000` if a stop reason says that sign-in is required.
+    pub fn reply(&mut self, call: &Call, result: &str, out: &mut Batch) -> Result<Reply, CallError> {
         self.decode(out, |decoder| replies::decode(call, result, decoder))
-    }
-
-    pub fn error(&self, error: &str) -> RpcError {
-        errors::decode(error)
     }
 
     /// Method and params of a request, without content that the agent does not support. `None`: the version has none.
     pub fn call(&mut self, call: &Call) -> Option<(&'static str, String)> {
-        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.decoder.is_v2())?;
+        let (method, mut params) = calls::encode(call, &self.can, &self.wire, self.decoder.is_v2)?;
         if let Call::LoadSession(session, _) | Call::ResumeSession(session, _) = call {
             self.decoder.opened.insert(session.clone());
         }
@@ -185,15 +163,5 @@ impl Codec {
             trace.mark(&mut params);
         }
         Some((method, serde_json::Value::Object(params).to_string()))
-    }
-
-    /// The JSON of a response: a result, or an error object, also (`-32603`) if the response does not match the request.
-    pub fn answer(&self, form: &RequestForm, answer: &Response) -> Result<String, String> {
-        requests::encode_answer(form, answer)
-    }
-
-    /// The response to a request when its turn or connection ends.
-    pub fn fallback(&self, form: &RequestForm) -> Response {
-        requests::fallback(form)
     }
 }

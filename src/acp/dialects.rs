@@ -7,19 +7,22 @@
 
 mod activecontext;
 mod banjo;
-mod dialect;
 pub mod elephant;
 pub mod openoxide;
 #[cfg(test)]
 mod tests;
 pub mod zeptoclaw;
 
-use super::codec::quirks::{is_known, words};
-use super::codec::value::{first_text, parse_object};
-use crate::model::{AgentSpec, Profile};
+use std::fmt::Debug;
 
-use dialect::Official;
-pub(super) use dialect::{Dialect, Method, Translation};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::codec::initialize::AGENT_INFO;
+use super::codec::quirks::{is_known, words};
+use super::codec::value::{Object, first_text, parse_object};
+use super::envelope::Message;
+use crate::model::{AgentInfo, AgentSpec, Call, Profile, RpcError, SessionId};
 
 /// Names of the systems: of their programs and packages, and those that they report.
 const NAMES: &[(&str, Profile)] = &[
@@ -66,8 +69,7 @@ pub(super) fn recognized(result: &str, spec: &AgentSpec) -> Option<Box<dyn Diale
     let profile = if openoxide::is_spoken_in(&result) {
         Profile::OpenOxide
     } else {
-        let info =
-            ["agentInfo", "serverInfo", "agent_info"].iter().find_map(|key| result.get(*key)?.as_object())?;
+        let info = AGENT_INFO.iter().find_map(|key| result.get(*key)?.as_object())?;
         profile_of_name(&first_text(info, &["name"])?)?
     };
     of(profile, spec, false)
@@ -84,4 +86,115 @@ fn of(profile: Profile, spec: &AgentSpec, is_early: bool) -> Option<Box<dyn Dial
         Profile::ActiveContext => Box::new(activecontext::ActiveContext::default()),
         Profile::Banjo => Box::new(banjo::Banjo::new(is_early, is_remote)),
     })
+}
+
+pub type Method = (&'static str, String);
+
+pub trait Dialect: Debug + Send + Sync {
+    fn is_official(&self) -> bool {
+        false
+    }
+
+    fn client_name(&self) -> &'static str {
+        "parlor"
+    }
+
+    fn initialize(&self) -> Option<Method> {
+        None
+    }
+
+    /// The result of `initialize`, as the protocol has it.
+    fn initialized(&mut self, _result: &str) -> Option<String> {
+        None
+    }
+
+    /// Adds what is known of the system to what the agent has told.
+    fn describe(&self, _info: &mut AgentInfo) {}
+
+    /// Whether the agent sends the first message; `initialize` has to wait for it and may have to be repeated.
+    fn speaks_first(&self) -> bool {
+        false
+    }
+
+    /// Whether the agent requires a `shutdown` request before its input is closed.
+    fn shuts_down(&self) -> bool {
+        false
+    }
+
+    /// Translates a request of parlor. Fails if it exceeds a limit of the agent; then it is not sent.
+    fn call(&mut self, _id: u64, _call: &Call, _message: &mut Method) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The notification that cancels a turn. `prompt`: the id of its prompt.
+    fn cancel(&self, session: &SessionId, _prompt: Option<u64>) -> Option<Method> {
+        Some(("session/cancel", json!({"sessionId": session}).to_string()))
+    }
+
+    /// The notification that cancels a request; `None`: the agent does not support that.
+    fn withdraw(&self, id: u64) -> Option<Method> {
+        Some(("$/cancel_request", json!({"requestId": id}).to_string()))
+    }
+
+    /// Translates a message of the agent. False if it is one of the protocol.
+    fn receive(&mut self, _message: &Message<'_>, _text: &str, _out: &mut Translation) -> bool {
+        false
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn on_deadline(&mut self, _out: &mut Translation) {}
+}
+
+/// The protocol itself.
+#[derive(Debug)]
+pub struct Official;
+
+impl Dialect for Official {
+    fn is_official(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Debug)]
+pub struct Translation {
+    pub now: Instant,
+    pub to_agent: Vec<(u64, Method)>,
+    /// Messages of the agent, as JSON text.
+    pub to_parlor: Vec<String>,
+    /// Messages that were ignored, and why.
+    pub problems: Vec<&'static str>,
+}
+
+impl Translation {
+    pub fn new(now: Instant) -> Self {
+        Self { now, to_agent: Vec::new(), to_parlor: Vec::new(), problems: Vec::new() }
+    }
+
+    pub fn update(&mut self, session: &str, update: &Object) {
+        let params = json!({"sessionId": session, "update": update});
+        let message = json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+        self.to_parlor.push(message.to_string());
+    }
+
+    pub fn respond(&mut self, id: u64, outcome: Result<Value, Value>) {
+        let (key, value) = match outcome {
+            Ok(result) => ("result", result),
+            Err(error) => ("error", error),
+        };
+        self.to_parlor.push(json!({"jsonrpc": "2.0", "id": id, key: value}).to_string());
+    }
+}
+
+pub fn no_session() -> Value {
+    json!({"code": RpcError::RESOURCE_NOT_FOUND, "message": "The agent does not have this session."})
+}
+
+pub fn check_size(bytes: usize, limit_bytes: usize) -> Result<(), String> {
+    let (kib, limit_kib) = (bytes.div_ceil(1024), limit_bytes / 1024);
+    let text = "Shorten it, or put the text in a file and refer to the file.";
+    let error = || format!("The prompt is {kib} KiB; this agent's limit is {limit_kib}. {text}");
+    if bytes <= limit_bytes { Ok(()) } else { Err(error()) }
 }

@@ -10,25 +10,13 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A message by kind; all texts are JSON except the method.
+/// A message by kind; all texts are JSON except the method. The id of a request may be `null`; a missing result becomes
+/// `null`; a response without an id is loose, and an error if the agent could not parse the id.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A request; the id may be `null`.
-    Request {
-        id: &'a str,
-        method: Cow<'a, str>,
-        params: Option<&'a str>,
-    },
-    Notification {
-        method: Cow<'a, str>,
-        params: Option<&'a str>,
-    },
-    /// A response; a missing result becomes `null`.
-    Response {
-        id: &'a str,
-        outcome: Result<&'a str, &'a str>,
-    },
-    /// A response without an id. An error: the agent could not parse the id.
+    Request { id: &'a str, method: Cow<'a, str>, params: Option<&'a str> },
+    Notification { method: Cow<'a, str>, params: Option<&'a str> },
+    Response { id: &'a str, outcome: Result<&'a str, &'a str> },
     Loose(Result<&'a str, &'a str>),
     Odd(&'static str),
 }
@@ -55,9 +43,9 @@ pub fn read(text: &str) -> Result<Message<'_>, serde_json::Error> {
 
 /// Splits several objects on one line, from an agent that omitted line ends; `None`: not several objects.
 pub fn split_joined(text: &str) -> Option<Vec<&str>> {
-    let parts: Vec<&RawValue> =
-        serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().ok()?;
-    (parts.len() > 1).then(|| parts.into_iter().map(RawValue::get).collect())
+    let parts = serde_json::Deserializer::from_str(text).into_iter();
+    let parts: Vec<&str> = parts.map(|part| part.map(RawValue::get)).collect::<Result<_, _>>().ok()?;
+    (parts.len() > 1).then_some(parts)
 }
 
 /// The number of an id in a response: `7`, `"7"` and `7.0` are all 7.

@@ -19,27 +19,19 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub const DEFAULT_FRAME_BYTES: usize = 64 << 20;
-
 pub const READ_BYTES: usize = 256 << 10;
-
 const MIN_SPACE_BYTES: usize = 64 << 10;
-
 /// Maximum number of items of an array; a larger one is rejected, because each item costs some hundred bytes of memory.
 const MAX_ARRAY_ITEMS: usize = 100_000;
-
 /// How many bytes of an oversized frame are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
 
+/// A message, a line that is not JSON, such as a banner or a log line, or the head of a frame over the size limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InboundFrame {
     Frame(Frame),
-    /// A line that is not JSON, such as a banner or a log line.
     Noise(Bytes),
-    /// A frame over the size limit, which was skipped.
-    Oversize {
-        len_bytes: u64,
-        head: Bytes,
-    },
+    Oversize { len_bytes: u64, head: Bytes },
 }
 
 impl InboundFrame {
@@ -70,13 +62,10 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Creates a frame; invalid UTF-8 is replaced.
     pub fn new(bytes: Bytes, form: Form) -> Self {
-        if std::str::from_utf8(&bytes).is_ok() {
-            return Self { bytes, is_lossy: false, form, stream: None };
-        }
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        Self { bytes: Bytes::from(text), is_lossy: true, form, stream: None }
+        let is_lossy = std::str::from_utf8(&bytes).is_err();
+        let bytes = if is_lossy { String::from_utf8_lossy(&bytes).into_owned().into() } else { bytes };
+        Self { bytes, is_lossy, form, stream: None }
     }
 
     pub fn text(&self) -> &str {
@@ -85,11 +74,12 @@ impl Frame {
     }
 }
 
+/// Where the reader is: in a line; after a `Content-Length` line, before the blank line; in a body; or in an oversized
+/// frame, with the rest of its length, `None`: up to the end of the line.
 #[derive(Debug, Default)]
 enum State {
     #[default]
     Line,
-    /// After a `Content-Length` line, before the blank line.
     Headers {
         length: u64,
         line: Bytes,
@@ -97,7 +87,6 @@ enum State {
     Body {
         length: usize,
     },
-    /// In an oversized frame; `left`: the rest of its length, `None`: up to the end of the line.
     Skip {
         len_bytes: u64,
         left: Option<u64>,
@@ -147,7 +136,6 @@ impl FrameReader {
         while self.step(out) {}
     }
 
-    /// Splits off the rest at the end of the stream, complete or not.
     pub fn finish(&mut self, out: &mut Vec<InboundFrame>) {
         self.cut(out);
         let rest = self.buffer.split().freeze();
@@ -170,11 +158,10 @@ impl FrameReader {
         match &mut self.state {
             State::Line | State::Headers { .. } => self.step_line(out),
             State::Body { length } => {
-                let length = *length;
-                if self.buffer.len() < length {
+                if self.buffer.len() < *length {
                     return false;
                 }
-                let body = self.buffer.split_to(length).freeze();
+                let body = self.buffer.split_to(*length).freeze();
                 self.state = State::Line;
                 self.emit(trim(&body), Form::Header, out);
                 true
@@ -186,7 +173,7 @@ impl FrameReader {
                 };
                 let part = self.buffer.split_to(end.unwrap_or(self.buffer.len()));
                 *len_bytes += part.len() as u64;
-                keep_head(head, &part);
+                head.extend(part.iter().take(HEAD_BYTES.saturating_sub(head.len())));
                 match left {
                     Some(left) => *left -= part.len() as u64,
                     None if end.is_some() => self.buffer.advance(1),
@@ -282,11 +269,6 @@ fn push_noise(bytes: Bytes, out: &mut Vec<InboundFrame>) {
     }
 }
 
-fn keep_head(head: &mut BytesMut, part: &[u8]) {
-    let wanted = HEAD_BYTES.saturating_sub(head.len()).min(part.len());
-    head.extend_from_slice(part.get(..wanted).unwrap_or_default());
-}
-
 fn trim(line: &Bytes) -> Bytes {
     let text = line.as_ref().trim_ascii();
     let text = text.strip_prefix(b"\xEF\xBB\xBF").map_or(text, <[u8]>::trim_ascii_start);
@@ -304,9 +286,8 @@ fn content_length(line: &[u8]) -> Option<u64> {
 }
 
 fn is_header(line: &[u8]) -> bool {
-    memchr::memchr(b':', line).and_then(|colon| line.get(..colon)).is_some_and(|name| {
-        !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
-    })
+    let end = line.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
+    end.is_some_and(|end| end > 0 && line.get(end) == Some(&b':'))
 }
 
 /// Appends the items of an array to `out`, all or none (`false`). ACP v1 has no batches, but some agents send them.
@@ -319,8 +300,7 @@ fn split_array(bytes: &Bytes, out: &mut Vec<InboundFrame>) -> bool {
     };
     let mut reader = serde_json::Deserializer::from_str(whole.text());
     let items = Items { whole: &whole, out };
-    let is_split = reader.deserialize_seq(items).and_then(|()| reader.end()).is_ok();
-    if !is_split {
+    if reader.deserialize_seq(items).and_then(|()| reader.end()).is_err() {
         out.truncate(count_before);
     }
     out.len() > count_before

@@ -1,8 +1,7 @@
 //! Delays session updates until the next frame is due.
 //!
-//! Updates are not visible before the next frame, so they are read together with one wake-up. The event loop sets the
-//! time with [`GateKeeper`], and each connection waits for its [`Gate`]. Agents that wait for a response, or that write
-//! as fast as they can, are read immediately.
+//! Updates are not visible before the next frame, so they are read together with one wake-up. Agents that wait for a
+//! response, or that write as fast as they can, are read immediately.
 //! Invariants: only updates are delayed; an idle connection sets no timer.
 
 use std::time::Duration;

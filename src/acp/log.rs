@@ -11,25 +11,23 @@ use serde::{Deserialize, Serialize};
 
 use super::dialects::telling_names;
 use super::envelope::{self, Message};
-use super::tap::{Direction, Line, redact};
+use super::tap::{Direction, Line};
 use crate::model::{AgentSpec, Callbacks, CloseReason, Profile, Remote, WireSpec};
+use crate::redact::redact;
 
 const FORMAT: u32 = 1;
-
 pub const MAX_BYTES: u64 = 256 << 20;
-
 const MAX_REPORTED: usize = 10;
-
 /// Longest accepted time, so that a forged timestamp cannot overflow the clock.
 const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// How messages of a connection are decoded: the text of a line with `"dir":"start"`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Start {
     format: u32,
     parlor: String,
-    agent: String,
+    agent: Option<String>,
     profile: Option<String>,
     /// Known agent names in its command, for its quirks. The command itself may contain secrets.
     names: Vec<String>,
@@ -42,29 +40,13 @@ pub struct Start {
     callbacks: Callbacks,
 }
 
-impl Default for Start {
-    fn default() -> Self {
-        Self {
-            format: FORMAT,
-            parlor: String::new(),
-            agent: "agent".to_owned(),
-            profile: None,
-            names: Vec::new(),
-            strict: false,
-            headers: false,
-            protocol: 0,
-            remote: false,
-            callbacks: Callbacks::default(),
-        }
-    }
-}
-
 impl Start {
     pub fn of(spec: &AgentSpec) -> Self {
         let WireSpec { profile, is_strict, has_headers, protocol, .. } = &spec.wire;
         Self {
+            format: FORMAT,
             parlor: env!("CARGO_PKG_VERSION").to_owned(),
-            agent: spec.name.clone(),
+            agent: Some(spec.name.clone()),
             profile: profile.map(|profile| profile.name().to_owned()),
             names: telling_names(spec),
             strict: *is_strict,
@@ -72,7 +54,6 @@ impl Start {
             protocol: *protocol,
             remote: spec.remote.is_some(),
             callbacks: spec.callbacks,
-            ..Self::default()
         }
     }
 
@@ -82,10 +63,9 @@ impl Start {
 
     /// The agent in a replay. Its command is never run, and differs for each connection, as for different processes.
     pub fn spec(&self, conn: u64) -> AgentSpec {
-        let remote =
-            self.remote.then(|| Remote { url: "https://replay.invalid".to_owned(), ..Remote::default() });
+        let remote = Remote { url: "https://replay.invalid".to_owned(), ..Remote::default() };
         AgentSpec {
-            name: self.agent.clone(),
+            name: self.agent.clone().unwrap_or_else(|| "agent".to_owned()),
             command: format!("replay-{conn}"),
             args: self.names.clone(),
             callbacks: self.callbacks,
@@ -96,7 +76,7 @@ impl Start {
                 protocol: self.protocol,
                 ..WireSpec::default()
             },
-            remote,
+            remote: self.remote.then_some(remote),
             ..AgentSpec::default()
         }
     }
@@ -160,16 +140,13 @@ impl Log {
             if bytes.trim_ascii().is_empty() {
                 continue;
             }
-            let (Line { n, ms, conn, .. }, kind) = match parse(&bytes) {
-                Ok(parsed) => parsed,
-                Err(error) => {
-                    log.broken += 1;
-                    if log.broken <= MAX_REPORTED {
-                        log.reported.push((line, error));
-                    }
-                    continue;
+            let parsed = parse(&bytes).map_err(|error| {
+                log.broken += 1;
+                if log.broken <= MAX_REPORTED {
+                    log.reported.push((line, error));
                 }
-            };
+            });
+            let Ok((Line { n, ms, conn, .. }, kind)) = parsed else { continue };
             // Each run appends to the file and numbers its lines from 1.
             let is_known = matches!(kind, EntryKind::Start(_)) && !conns.insert(conn);
             if log.runs == 0 || n < last || is_known {
@@ -206,17 +183,16 @@ impl Log {
     /// The start line of a connection. If an old log has none, only the version in `initialize` is known.
     pub fn start_of(&self, conn: u64) -> Start {
         let mut own = self.entries.iter().filter(|entry| entry.conn == conn).map(|entry| &entry.kind);
-        if let Some(start) = own.clone().find_map(|kind| match kind {
+        let start = own.clone().find_map(|kind| match kind {
             EntryKind::Start(start) => Some((**start).clone()),
             _ => None,
-        }) {
-            return start;
-        }
-        let offers_second = own.any(|kind| match kind {
-            EntryKind::Message(Direction::ToAgent, text) => offers_second(text),
-            _ => false,
         });
-        Start { protocol: if offers_second { 2 } else { 0 }, ..Start::default() }
+        start.unwrap_or_else(|| {
+            let offers_second = own.any(
+                |kind| matches!(kind, EntryKind::Message(Direction::ToAgent, text) if offers_second(text)),
+            );
+            Start { protocol: if offers_second { 2 } else { 0 }, ..Start::default() }
+        })
     }
 }
 
@@ -233,10 +209,7 @@ fn parse(bytes: &[u8]) -> Result<(Line<'_>, EntryKind), String> {
         "from" => message(Direction::FromAgent),
         "stderr" => message(Direction::Stderr),
         "start" => EntryKind::Start(serde_json::from_str(&line.text).map_err(|error| reason(&error))?),
-        "end" => {
-            let end = serde_json::from_str(&line.text).map_err(|error| reason(&error))?;
-            EntryKind::End(Box::new(end))
-        }
+        "end" => EntryKind::End(serde_json::from_str(&line.text).map_err(|error| reason(&error))?),
         _ => return Err("unknown \"dir\"; expected to, from, stderr, start or end".to_owned()),
     };
     Ok((line, kind))

@@ -1,7 +1,6 @@
 //! JSON-RPC between one agent and the app.
 //!
-//! One task per connection owns all its state. It receives commands, writes messages immediately, sorts incoming
-//! messages, and sends one batch of events to the app per read.
+//! One task per connection owns all its state, and sends one batch of events to the app per read.
 //! Invariants: the task never waits only for the app or only for the agent, so a cancellation is written while
 //! events are pending; reading waits for the app, so a flood blocks the agent's pipe; commands are checked between
 //! any two messages; `Closed` is the last event, after every call has ended.
@@ -9,7 +8,6 @@
 mod calls;
 mod core;
 pub(super) mod frame_writer;
-mod messages;
 mod requests;
 #[cfg(test)]
 mod tests;
@@ -45,14 +43,16 @@ impl Default for Limits {
     }
 }
 
+/// The peer's side of the app.
+#[derive(Debug)]
+pub struct App {
+    pub events: mpsc::Sender<Batch>,
+    pub gate: Gate,
+    pub commands: mpsc::UnboundedReceiver<Command>,
+}
+
 /// Runs a connection from start to end. Events are sent to the app in batches; updates wait for the gate.
-pub async fn run(
-    transport: Box<dyn Transport>,
-    options: ConnectOptions,
-    limits: Limits,
-    (events, mut gate): (mpsc::Sender<Batch>, Gate),
-    mut commands: mpsc::UnboundedReceiver<Command>,
-) {
+pub async fn run(transport: Box<dyn Transport>, options: ConnectOptions, limits: Limits, mut app: App) {
     let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
     let own = options.spec.cwd.clone().filter(|_| !options.spec.is_elsewhere());
     let folder = own.unwrap_or_else(|| options.cwd.clone());
@@ -66,29 +66,24 @@ pub async fn run(
         Ok(workspace) => {
             peer.last_session = workspace.last_session().await;
             match start(transport, setup).await {
-                Ok(link) => drive(&mut peer, link, &workspace, (&events, &mut gate), &mut commands).await,
+                Ok(link) => drive(&mut peer, link, &workspace, &mut app).await,
                 Err(reason) => reason,
             }
         }
         Err(reason) => reason,
     };
-    commands.close();
-    while let Ok(command) = commands.try_recv() {
+    app.commands.close();
+    while let Ok(command) = app.commands.try_recv() {
         peer.on_command(command, Instant::now());
     }
     options.tap.mark("end", || end_line(&reason));
     peer.close(reason);
     options.tap.flush();
-    let _ = events.send(peer.take_events()).await;
+    let _ = app.events.send(peer.take_events()).await;
 }
 
-async fn drive(
-    peer: &mut Peer,
-    link: Link,
-    workspace: &Workspace,
-    (events, gate): (&mpsc::Sender<Batch>, &mut Gate),
-    commands: &mut mpsc::UnboundedReceiver<Command>,
-) -> CloseReason {
+async fn drive(peer: &mut Peer, link: Link, workspace: &Workspace, app: &mut App) -> CloseReason {
+    let App { events, gate, commands } = app;
     let Link { pid, mut incoming, outgoing, stopper } = link;
     peer.start(pid, outgoing, stopper, Instant::now());
     let (mut has_commander, mut has_listener) = (true, true);
@@ -135,8 +130,8 @@ async fn drive(
                     let only_updates = peer.events.iter().all(|event| matches!(event, AgentEvent::Update(..)));
                     is_waiting = stream.may_wait(bytes, only_updates, Instant::now());
                 }
-                Some(In::Note(text)) => peer.on_note(text),
-                Some(In::Undelivered { session, text }) => peer.on_undelivered(session, text),
+                Some(In::Note(text)) => peer.on_report(None, text),
+                Some(In::Undelivered { session, text }) => peer.on_report(session, text),
                 Some(In::Interrupted(is_interrupted)) => peer.events.push(AgentEvent::Interrupted(is_interrupted)),
                 Some(In::Closed(end)) => return peer.close_reason(end),
                 None => return peer.close_reason(CloseReason::Lost { error: "The connection was lost.".to_owned() }),
@@ -160,7 +155,7 @@ async fn start(transport: Box<dyn Transport>, setup: Setup) -> Result<Link, Clos
     let started = tokio::task::spawn_blocking(move || transport.start(setup)).await;
     started.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(fault) => std::panic::resume_unwind(fault),
-        Err(error) => Err(CloseReason::NotStarted { error: error.to_string(), is_missing: false }),
+        Err(error) => Err(CloseReason::not_started(error.to_string())),
     })
 }
 

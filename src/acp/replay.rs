@@ -1,6 +1,6 @@
 //! An agent played from a protocol log: the peer and the codec of a live connection, without a link.
 //!
-//! Messages of the agent are decoded as in a live session. Messages of parlor are matched with those that the app sends
+//! Messages of parlor are matched with those that the app sends
 //! during the replay; for messages that the app sends only after user input, [`Sent`] describes that input.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Command;
 use super::codec::tools::exit_info;
-use super::codec::value::{Object, first_text, parse_object};
+use super::codec::value::{Object, first_text, items, parse_object, texts};
 use super::codec::{RequestKind, errors};
 use super::envelope::{self, Message};
 use super::frame::sort_whole;
@@ -88,9 +88,7 @@ impl LoggedAgent {
             && let Some(id) = envelope::id_number(id)
         {
             match self.ids.get(&id) {
-                Some(own) if *own != id => {
-                    message = with_id(text, &own.to_string()).unwrap_or(message);
-                }
+                Some(own) if *own != id => message = with_id(text, &own.to_string()).unwrap_or(message),
                 None if self.unplayed.contains(&id) || self.peer.waits_for(id, None) => return,
                 _ => {}
             }
@@ -107,37 +105,34 @@ impl LoggedAgent {
             return Sent::Nothing;
         }
         self.on_deadlines(now);
-        match envelope::read(text) {
-            Ok(Message::Request { id, method, params }) => {
-                let Some(id) = envelope::id_number(id) else { return Sent::Nothing };
-                let params = object(params);
-                let session = session_of(&params);
-                let request = Request { id, method: method.into_owned(), session };
-                if self.claim(&request, now) {
-                    return Sent::Nothing;
-                }
+        envelope::read(text).ok().and_then(|message| self.user_input(message, now)).unwrap_or(Sent::Nothing)
+    }
+
+    fn user_input(&mut self, message: Message<'_>, now: Instant) -> Option<Sent> {
+        match message {
+            Message::Request { id, method, params } => {
+                let (id, params) = (envelope::id_number(id)?, object(params));
+                let request = Request { id, method: method.into_owned(), session: session_of(&params) };
                 let action = user_action(&request, &params);
-                Sent::Request(request, action)
+                (!self.claim(&request, now)).then_some(Sent::Request(request, action))
             }
-            Ok(Message::Notification { method, params }) => {
+            Message::Notification { method, params } => {
                 let params = object(params);
-                match &*method {
-                    "session/cancel" => session_of(&params).map_or(Sent::Nothing, Sent::Cancel),
+                let session = match &*method {
+                    "session/cancel" => session_of(&params),
                     "$/cancelRequest" => {
-                        let id = params.get("id").and_then(Value::as_u64);
-                        let session = id.and_then(|id| self.peer.prompt_session(*self.ids.get(&id)?));
-                        session.map_or(Sent::Nothing, Sent::Cancel)
+                        let id = params.get("id").and_then(Value::as_u64)?;
+                        self.peer.prompt_session(*self.ids.get(&id)?)
                     }
-                    _ => Sent::Nothing,
-                }
+                    _ => None,
+                };
+                session.map(Sent::Cancel)
             }
-            Ok(Message::Response { id, outcome }) => match self.peer.open_request(id) {
-                Some((request_id, kind)) => {
-                    answer(kind, outcome).map_or(Sent::Nothing, |answer| Sent::Answer(request_id, answer))
-                }
-                None => Sent::Nothing,
-            },
-            _ => Sent::Nothing,
+            Message::Response { id, outcome } => {
+                let (id, kind) = self.peer.open_request(id)?;
+                answer(kind, outcome).map(|answer| Sent::Answer(id, answer))
+            }
+            Message::Loose(_) | Message::Odd(_) => None,
         }
     }
 
@@ -205,9 +200,9 @@ fn user_action(request: &Request, params: &Object) -> UserAction {
     let text = |keys: &[&str]| first_text(params, keys).unwrap_or_default();
     match request.method.as_str() {
         "session/prompt" | "prompt/send" => {
-            let blocks = params.get("prompt").or_else(|| params.get("content")).and_then(Value::as_array);
             // The text of the user is last, after a summary of an earlier conversation.
-            let typed = blocks.into_iter().flatten().rev().find_map(|block| block.get("text")?.as_str());
+            let texts = items(params.get("prompt").or_else(|| params.get("content")));
+            let typed = texts.filter_map(|block| block.get("text")?.as_str()).last();
             UserAction::Prompt(typed.unwrap_or_default().to_owned())
         }
         "session/new" | "session/create" => UserAction::NewSession,
@@ -238,7 +233,7 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<Response> {
     };
     let text = |key: &str| first_text(&result, &[key]).unwrap_or_default();
     Some(match kind {
-        RequestKind::Permission => {
+        RequestKind::Permission | RequestKind::FlatPermission => {
             let nested = result.get("outcome").and_then(Value::as_object);
             let mut positions = [Some(&result), nested].into_iter().flatten();
             let option = positions.find_map(|position| first_text(position, &["optionId"]));
@@ -246,9 +241,8 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<Response> {
         }
         RequestKind::Elicitation => match text("action").as_str() {
             "accept" => {
-                let content = result.get("content").and_then(Value::as_object);
-                let values = content.into_iter().flatten();
-                let values = values.map(|(key, value)| (key.clone(), field(value))).collect();
+                let content = result.get("content").and_then(Value::as_object).into_iter().flatten();
+                let values = content.map(|(key, value)| (key.clone(), field(value))).collect();
                 Response::ElicitationAccepted(Some(values))
             }
             "decline" => Response::ElicitationDeclined,
@@ -274,12 +268,7 @@ fn field(value: &Value) -> FieldValue {
     match value {
         Value::Bool(is_on) => FieldValue::Bool(*is_on),
         Value::String(text) => FieldValue::Text(text.clone()),
-        Value::Array(items) => {
-            FieldValue::Texts(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-        }
-        other => match other.as_i64() {
-            Some(number) => FieldValue::Integer(number),
-            None => FieldValue::Text(other.to_string()),
-        },
+        Value::Array(_) => FieldValue::Texts(texts(Some(value))),
+        other => other.as_i64().map_or_else(|| FieldValue::Text(other.to_string()), FieldValue::Integer),
     }
 }

@@ -1,11 +1,9 @@
 //! Records every message in both directions, before parsing and after writing.
 //!
-//! A bounded ring holds raw lines for the protocol log view, and a JSONL file is written on request. Secrets are
-//! redacted when a line leaves the ring.
+//! Secrets are redacted when a line leaves the ring, which is for the protocol log view, and in the file.
 //! Invariants: recording copies once, does not allocate once the ring is warm, and waits for the disk only when a
 //! file is written; the ring never exceeds its limits.
 
-mod redact;
 #[cfg(test)]
 mod tests;
 
@@ -23,16 +21,13 @@ use serde::{Deserialize, Serialize};
 use crate::escape;
 use crate::host::os::private;
 use crate::lock::lock;
-
-pub use redact::redact;
+use crate::redact::redact;
 
 const BUFFER_BYTES: usize = 64 << 10;
-
 /// Maximum bytes of a line in the ring; longer lines are truncated.
 pub const LINE_BYTES: usize = 16 << 10;
 const MAX_BYTES: usize = 4 << 20;
 const MAX_LINES: usize = 4000;
-
 /// The start of a line of parlor among those of the agent's stderr.
 pub const OWN_LINE: &str = "parlor: ";
 
@@ -55,56 +50,10 @@ impl Direction {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapLine {
-    /// The number of the line, from 1 without gaps.
-    pub sequence: u64,
     pub at: Duration,
-    pub conn: u64,
     pub direction: Direction,
     /// The line, possibly truncated; secrets are redacted, but it is not sanitised.
     pub text: String,
-    /// The length of the complete line in bytes.
-    pub len_bytes: usize,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TapFilter {
-    pub to_agent: bool,
-    pub from_agent: bool,
-    pub stderr: bool,
-    /// Connections; `None`: all.
-    pub conns: Option<Vec<u64>>,
-    /// Text that the lines contain, ignoring case; empty: all lines.
-    pub text: String,
-    /// Only lines after this sequence number; 0: all lines.
-    pub after: u64,
-    /// Maximum number of lines; older ones are omitted.
-    pub max_lines: usize,
-}
-
-impl Default for TapFilter {
-    fn default() -> Self {
-        Self {
-            to_agent: true,
-            from_agent: true,
-            stderr: true,
-            conns: None,
-            text: String::new(),
-            after: 0,
-            max_lines: usize::MAX,
-        }
-    }
-}
-
-impl TapFilter {
-    fn takes(&self, conn: u64, direction: Direction) -> bool {
-        let is_wanted = self.conns.as_ref().is_none_or(|conns| conns.contains(&conn));
-        is_wanted
-            && match direction {
-                Direction::ToAgent => self.to_agent,
-                Direction::FromAgent => self.from_agent,
-                Direction::Stderr => self.stderr,
-            }
-    }
 }
 
 /// A shared ring of raw lines; clones share it.
@@ -121,25 +70,19 @@ struct Shared {
     ring: Mutex<Ring>,
     has_sink: AtomicBool,
     /// A separate lock, so that a slow disk does not block the log view.
-    sink: Mutex<Option<BufWriter<File>>>,
+    sink: Mutex<Option<Sink>>,
 }
 
 impl Default for Tap {
     fn default() -> Self {
-        Self {
-            conn: 0,
-            shared: Arc::new(Shared {
-                start: Instant::now(),
-                version: AtomicU64::new(0),
-                ring: Mutex::new(Ring::default()),
-                has_sink: AtomicBool::new(false),
-                sink: Mutex::new(None),
-            }),
-        }
+        let (start, version, ring) = (Instant::now(), AtomicU64::default(), Mutex::default());
+        let shared = Shared { start, version, ring, has_sink: AtomicBool::default(), sink: Mutex::default() };
+        Self { conn: 0, shared: Arc::new(shared) }
     }
 }
 
-type Guard<'a> = MutexGuard<'a, Option<BufWriter<File>>>;
+type Sink = BufWriter<File>;
+type OpenSink<'a> = MutexGuard<'a, Option<Sink>>;
 
 impl Tap {
     #[must_use]
@@ -170,35 +113,24 @@ impl Tap {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// The lines that match a filter, oldest first, with secrets redacted.
-    pub fn snapshot(&self, filter: &TapFilter) -> Vec<TapLine> {
-        let needle = filter.text.to_lowercase();
-        // Copied first, so that the lock is not held during the search.
-        let copies =
-            lock(&self.shared.ring).copy(filter.after, |conn, direction| filter.takes(conn, direction));
-        let mut lines: Vec<TapLine> = copies
-            .into_iter()
-            .rev()
-            .map(|(sequence, entry, bytes)| TapLine {
-                sequence,
-                at: entry.at,
-                conn: entry.conn,
-                direction: entry.direction,
-                text: redact(&String::from_utf8_lossy(&bytes)).into_owned(),
-                len_bytes: entry.len_bytes,
-            })
-            .filter(|line| needle.is_empty() || line.text.to_lowercase().contains(&needle))
-            .take(filter.max_lines)
-            .collect();
-        lines.reverse();
-        lines
+    /// The newest lines of these connections (`None`: all), oldest first, with secrets redacted.
+    pub fn snapshot(&self, conns: Option<&[u64]>, max_lines: usize) -> Vec<TapLine> {
+        let wants = |entry: &Entry| conns.is_none_or(|conns| conns.contains(&entry.conn));
+        // Copied first, so that the lock is not held while secrets are redacted.
+        let copies = lock(&self.shared.ring).copy(0, wants);
+        let surplus = copies.len().saturating_sub(max_lines);
+        let line = |(Entry { at, direction, .. }, bytes): (Entry, Vec<u8>)| {
+            let text = redact(&String::from_utf8_lossy(&bytes)).into_owned();
+            TapLine { at, direction, text }
+        };
+        copies.into_iter().skip(surplus).map(line).collect()
     }
 
     /// The lines that this connection's agent has written to stderr after a sequence number, as they were written.
     pub fn stderr_after(&self, after: u64) -> Vec<String> {
-        let wants = |conn, direction| conn == self.conn && direction == Direction::Stderr;
+        let wants = |entry: &Entry| entry.conn == self.conn && entry.direction == Direction::Stderr;
         let lines = lock(&self.shared.ring).copy(after, wants).into_iter();
-        let lines = lines.map(|(_, _, bytes)| String::from_utf8_lossy(&bytes).into_owned());
+        let lines = lines.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned());
         lines.filter(|line| !line.starts_with(OWN_LINE)).collect()
     }
 
@@ -215,25 +147,19 @@ impl Tap {
     }
 
     /// Appends a line to the file, in the buffer: the connection flushes after each batch.
-    fn append(
-        &self,
-        file: &mut BufWriter<File>,
-        (n, at): (u64, Duration),
-        dir: &str,
-        text: &str,
-    ) -> io::Result<()> {
+    fn append(&self, file: &mut Sink, (n, at): (u64, Duration), dir: &str, text: &str) -> io::Result<()> {
         let ms = (at.as_secs_f64() * 1e6).round() / 1e3;
         let line = Line { n, ms, conn: self.conn, dir: dir.into(), text: redact(text) };
         writeln!(file, "{}", escape::json(&serde_json::to_string(&line)?))
     }
 
     /// The locked file; cheap without one.
-    fn sink(&self) -> Option<Guard<'_>> {
+    fn sink(&self) -> Option<OpenSink<'_>> {
         self.shared.has_sink.load(Ordering::Acquire).then(|| lock(&self.shared.sink))
     }
 
     /// Writes to the file. After an error the file is closed, but the connection continues.
-    fn write(&self, sink: Option<Guard<'_>>, work: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+    fn write(&self, sink: Option<OpenSink<'_>>, work: impl FnOnce(&mut Sink) -> io::Result<()>) {
         let Some(mut sink) = sink else { return };
         if let Some(Err(error)) = sink.as_mut().map(work) {
             *sink = None;
@@ -259,7 +185,6 @@ struct Entry {
     at: Duration,
     conn: u64,
     direction: Direction,
-    cached_bytes: usize,
     len_bytes: usize,
 }
 
@@ -269,29 +194,23 @@ impl Ring {
         let saved = line.get(..LINE_BYTES).unwrap_or(line);
         while self.entries.len() >= MAX_LINES || self.bytes.len() + saved.len() > MAX_BYTES {
             let Some(oldest) = self.entries.pop_front() else { break };
-            self.bytes.drain(..oldest.cached_bytes.min(self.bytes.len()));
+            self.bytes.drain(..oldest.len_bytes.min(self.bytes.len()));
         }
         self.bytes.extend(saved);
-        self.entries.push_back(Entry {
-            at,
-            conn,
-            direction,
-            cached_bytes: saved.len(),
-            len_bytes: line.len(),
-        });
+        self.entries.push_back(Entry { at, conn, direction, len_bytes: saved.len() });
         self.last_sequence += 1;
         self.last_sequence
     }
 
-    /// Copies the matching lines after a sequence number, oldest first: number, entry and bytes.
-    fn copy(&self, after: u64, wants: impl Fn(u64, Direction) -> bool) -> Vec<(u64, Entry, Vec<u8>)> {
+    /// Copies the matching lines after a sequence number, oldest first.
+    fn copy(&self, after: u64, wants: impl Fn(&Entry) -> bool) -> Vec<(Entry, Vec<u8>)> {
         let first = self.last_sequence - self.entries.len() as u64 + 1;
         let mut begin = 0;
         let mut copies = Vec::new();
         for (sequence, entry) in (first..).zip(&self.entries) {
-            let end = begin + entry.cached_bytes;
-            if sequence > after && wants(entry.conn, entry.direction) {
-                copies.push((sequence, *entry, self.slice(begin, end)));
+            let end = begin + entry.len_bytes;
+            if sequence > after && wants(entry) {
+                copies.push((*entry, self.slice(begin, end)));
             }
             begin = end;
         }
@@ -302,11 +221,9 @@ impl Ring {
     fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
         let (front, back) = self.bytes.as_slices();
         let cut = front.len();
-        let mut bytes = Vec::with_capacity(end - begin);
-        bytes.extend_from_slice(front.get(begin.min(cut)..end.min(cut)).unwrap_or_default());
-        let (begin, end) = (begin.saturating_sub(cut), end.saturating_sub(cut));
-        bytes.extend_from_slice(back.get(begin..end).unwrap_or_default());
-        bytes
+        let from_front = front.get(begin.min(cut)..end.min(cut)).unwrap_or_default();
+        let from_back = back.get(begin.saturating_sub(cut)..end.saturating_sub(cut)).unwrap_or_default();
+        [from_front, from_back].concat()
     }
 }
 

@@ -210,3 +210,10 @@ pub enum CloseReason {
     },
     Stopped,
 }
+
+impl CloseReason {
+    /// The program exists, or is not what is missing.
+    pub fn not_started(error: String) -> Self {
+        Self::NotStarted { error, is_missing: false }
+    }
+}

@@ -331,7 +331,8 @@ pub struct FieldChoice {
 }
 
 /// The value of a field in a response.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum FieldValue {
     Text(String),
     Texts(Vec<String>),

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::attachments::{edit_pasted, open_attachment};
 use crate::acp::gate::Gate;
-use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::acp::tap::{Direction, Tap};
 use crate::acp::{self, Commands, ConnectOptions};
 use crate::core::Effect;
 use crate::host::attachments::Attachments;
@@ -458,13 +458,11 @@ impl EffectRunner {
 
     /// Updates the lines of the log view for these connections (`None`: all) if they changed.
     pub fn refresh_log(&self, view: &mut ViewState, last: &mut LogStand, conns: Option<Vec<u64>>) {
-        let stand = (self.tap.version(), conns.clone());
+        let stand = (self.tap.version(), conns);
         if *last == stand {
             return;
         }
-        *last = stand;
-        let all = TapFilter { max_lines: LOG_LINES, conns, ..TapFilter::default() };
-        let lines = self.tap.snapshot(&all).into_iter().map(|line| LogLine {
+        let lines = self.tap.snapshot(stand.1.as_deref(), LOG_LINES).into_iter().map(|line| LogLine {
             time_ms: u64::try_from(line.at.as_millis()).unwrap_or(u64::MAX),
             direction: match line.direction {
                 Direction::ToAgent => LogDirection::ToAgent,
@@ -474,6 +472,7 @@ impl EffectRunner {
             text: line.text,
         });
         view.set_log(lines.collect());
+        *last = stand;
     }
 
     /// Reports received output to the terminals, so that they can send more.

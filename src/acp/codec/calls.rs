@@ -15,18 +15,29 @@ use crate::model::{
 use super::content;
 use super::value::{Object, into_object, without_nulls};
 
-/// Method and params of a call; `None`: the version has no such call.
 pub fn encode(
     call: &Call,
     can: &AgentCapabilities,
     wire: &WireSpec,
     is_v2: bool,
 ) -> Option<(&'static str, Object)> {
-    let is_list_required = !is_v2 && matches!(call, Call::NewSession(_) | Call::LoadSession(..));
+    // ACP v1 session-setup: `additionalDirectories` only with its capability.
     let open = |id: Option<&SessionId>, workspace: &SessionWorkspace| {
-        let mut params = open(id, workspace, can, wire);
+        let mut params = id.map_or(json!({}), session);
+        params["cwd"] = path(workspace.folder());
+        // Local folders do not exist on another machine.
+        let folders = &workspace.additional_directories;
+        if can.additional_directories && workspace.remote.is_none() && !folders.is_empty() {
+            params["additionalDirectories"] = folders.iter().map(|folder| path(folder)).collect();
+        }
+        if let Some(prompt) = wire.system_prompt.as_ref().filter(|prompt| can.takes(prompt)) {
+            let mode = if prompt.replaces { "override" } else { "append" };
+            params["systemPrompt"] =
+                json!({"mode": mode, "content": [{"type": "text", "text": prompt.text}]});
+        }
         let servers = workspace.mcp_servers.iter().filter_map(|server| encode_server(server, can, is_v2));
         let servers: Vec<Value> = servers.collect();
+        let is_list_required = !is_v2 && matches!(call, Call::NewSession(_) | Call::LoadSession(..));
         if is_list_required || !servers.is_empty() {
             params["mcpServers"] = servers.into();
         }
@@ -59,39 +70,33 @@ pub fn encode(
         }
         Call::DeleteSession(id) => ("session/delete", session(id)),
         Call::CloseSession(id) => ("session/close", session(id)),
-        Call::SetTitle(id, title) => ("session/set_title", json!({"sessionId": id.as_str(), "title": title})),
+        Call::SetTitle(id, title) => ("session/set_title", json!({"sessionId": id, "title": title})),
         Call::Prompt(id, blocks) => {
-            ("session/prompt", json!({"sessionId": id.as_str(), "prompt": prompt(blocks, can)}))
+            ("session/prompt", json!({"sessionId": id, "prompt": prompt(blocks, can)}))
         }
         Call::Steer(id, blocks) => {
             // If there is no running turn any more, the agent must not start one, because its end would not be reported.
             let meta = json!({"steering": {"idleBehavior": "promptRequired"}});
-            let params = json!({"sessionId": id.as_str(), "prompt": prompt(blocks, can), "_meta": meta});
+            let params = json!({"sessionId": id, "prompt": prompt(blocks, can), "_meta": meta});
             ("_session/steering", params)
         }
         // In version 2, modes and models are config options.
         Call::SetMode(..) | Call::SetModel(..) if is_v2 => return None,
-        Call::SetMode(id, mode) => {
-            ("session/set_mode", json!({"sessionId": id.as_str(), "modeId": mode.as_str()}))
-        }
+        Call::SetMode(id, mode) => ("session/set_mode", json!({"sessionId": id, "modeId": mode})),
         // Removed from the official types in favour of config options; many agents still accept it.
-        Call::SetModel(id, model) => {
-            ("session/set_model", json!({"sessionId": id.as_str(), "modelId": model.as_str()}))
-        }
+        Call::SetModel(id, model) => ("session/set_model", json!({"sessionId": id, "modelId": model})),
         Call::SetOption(id, option, value) => {
             let (kind, value) = match value {
                 ConfigValue::Text(text) => (is_v2.then_some("id"), json!(text)),
                 ConfigValue::Bool(is_on) => (Some("boolean"), json!(is_on)),
             };
-            let params = json!({"sessionId": id.as_str(), "configId": option, "type": kind, "value": value});
+            let params = json!({"sessionId": id, "configId": option, "type": kind, "value": value});
             ("session/set_config_option", without_nulls(params))
         }
         // Version 1 does not have these methods, so no agent advertises them.
-        Call::StopTool(id, tool) => {
-            ("tool_call/cancel", json!({"sessionId": id.as_str(), "toolCallId": tool.as_str()}))
-        }
+        Call::StopTool(id, tool) => ("tool_call/cancel", json!({"sessionId": id, "toolCallId": tool})),
         Call::StopTerminal(id, terminal) => {
-            ("terminal/cancel", json!({"sessionId": id.as_str(), "terminalId": terminal.as_str()}))
+            ("terminal/cancel", json!({"sessionId": id, "terminalId": terminal}))
         }
         Call::Archive(id, true) => ("session/archive", session(id)),
         Call::Archive(id, false) => ("session/unarchive", session(id)),
@@ -101,13 +106,12 @@ pub fn encode(
         Call::SetProvider(request) => match &request.target {
             None => ("providers/disable", json!({"providerId": request.id})),
             Some(target) => {
-                let headers: Object =
-                    target.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+                let headers = target.headers.iter().map(|(name, value)| (name.clone(), value.clone().into()));
                 let params = json!({
                     "providerId": request.id,
                     "apiType": target.api_type,
                     "baseUrl": target.base_url,
-                    "headers": headers,
+                    "headers": headers.collect::<Object>(),
                 });
                 ("providers/set", params)
             }
@@ -116,16 +120,8 @@ pub fn encode(
     Some((method, into_object(params)))
 }
 
-pub fn encode_cancel(id: &SessionId) -> (&'static str, String) {
-    ("session/cancel", session(id).to_string())
-}
-
-pub fn encode_withdrawal(id: u64) -> (&'static str, String) {
-    ("$/cancel_request", json!({"requestId": id}).to_string())
-}
-
 fn session(id: &SessionId) -> Value {
-    json!({"sessionId": id.as_str()})
+    json!({"sessionId": id})
 }
 
 /// Paths that are not UTF-8 get replacement characters, so that the agent can at least report an error about them.
@@ -137,40 +133,14 @@ fn prompt(blocks: &[ContentBlock], can: &AgentCapabilities) -> Value {
     blocks.iter().map(|block| content::encode(block, can)).collect()
 }
 
-/// The params of a request that opens a session. ACP v1 session-setup: `additionalDirectories` only with its capability.
-fn open(
-    id: Option<&SessionId>,
-    workspace: &SessionWorkspace,
-    can: &AgentCapabilities,
-    wire: &WireSpec,
-) -> Value {
-    let mut params = id.map_or(json!({}), session);
-    params["cwd"] = path(workspace.folder());
-    // Local folders do not exist on another machine.
-    if can.additional_directories
-        && workspace.remote.is_none()
-        && !workspace.additional_directories.is_empty()
-    {
-        params["additionalDirectories"] =
-            workspace.additional_directories.iter().map(|folder| path(folder)).collect();
-    }
-    if let Some(prompt) = wire.system_prompt.as_ref().filter(|prompt| can.takes(prompt)) {
-        let mode = if prompt.replaces { "override" } else { "append" };
-        params["systemPrompt"] = json!({"mode": mode, "content": [{"type": "text", "text": prompt.text}]});
-    }
-    params
-}
-
 /// ACP v1 session-setup: every agent accepts stdio servers, others only with their capability.
 fn encode_server(server: &McpServer, can: &AgentCapabilities, is_v2: bool) -> Option<Value> {
     match server {
         McpServer::Stdio { .. } if can.mcp_stdio_off => None,
         McpServer::Stdio { name, command, args, env } => {
-            let (kind, env) = (is_v2.then_some("stdio"), pairs(env));
-            let command = path(command);
-            Some(without_nulls(
-                json!({"name": name, "command": command, "args": args, "env": env, "type": kind}),
-            ))
+            let (kind, env, command) = (is_v2.then_some("stdio"), pairs(env), path(command));
+            let server = json!({"name": name, "command": command, "args": args, "env": env, "type": kind});
+            Some(without_nulls(server))
         }
         McpServer::Http { name, url, headers } if can.mcp_http => {
             Some(json!({"type": "http", "name": name, "url": url, "headers": pairs(headers)}))
@@ -233,7 +203,7 @@ mod tests {
         assert_eq!(sent(true), r#"authenticate {"methodId":"m","_meta":{"api-key":"k"}}"#);
         for text in [sent(false), sent(true)] {
             let params = text.strip_prefix("authenticate ").unwrap();
-            assert!(crate::acp::tap::redact(params).contains("[hidden]"), "{text}");
+            assert!(crate::redact::redact(params).contains("[hidden]"), "{text}");
         }
     }
 

@@ -10,7 +10,6 @@ use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 use super::value::{Object, fill, list, raw, rename, without_nulls};
 
 pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
-
 const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
 pub fn decode(value: Value) -> ContentBlock {
@@ -51,19 +50,15 @@ fn shape(value: Value) -> Value {
 }
 
 fn guess_type(block: &Object) -> Option<&'static str> {
-    if block.get("resource").is_some_and(Value::is_object) {
-        return Some("resource");
-    }
     let mime_type = block.get("mimeType").and_then(Value::as_str).unwrap_or_default();
-    if has_string(block, "data") && mime_type.starts_with("image/") {
-        Some("image")
-    } else if has_string(block, "data") && mime_type.starts_with("audio/") {
-        Some("audio")
-    } else if has_string(block, "uri") && has_string(block, "name") {
-        Some("resource_link")
-    } else {
-        None
-    }
+    let has_data = has_string(block, "data");
+    let kinds = [
+        ("resource", block.get("resource").is_some_and(Value::is_object)),
+        ("image", has_data && mime_type.starts_with("image/")),
+        ("audio", has_data && mime_type.starts_with("audio/")),
+        ("resource_link", has_string(block, "uri") && has_string(block, "name")),
+    ];
+    kinds.into_iter().find(|(_, is_it)| *is_it).map(|(kind, _)| kind)
 }
 
 fn has_string(block: &Object, key: &str) -> bool {

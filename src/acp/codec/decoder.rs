@@ -25,8 +25,8 @@ pub struct Decoder {
     message: Option<MessageId>,
     pub opened: BTreeSet<SessionId>,
     made: u64,
-    /// The negotiated protocol version: 2, or 0 for all others.
-    pub version: u16,
+    /// Whether version 2 of the protocol was negotiated.
+    pub is_v2: bool,
     pub turn_news: Vec<TurnNews>,
     /// The last message between sessions: its role, and whether some of its content was reported.
     pub subagent_message: Option<(MessageId, Role, bool)>,
@@ -56,8 +56,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes list items one by one, and reports the number of invalid ones; the official decoders would silently drop
-    /// them.
+    /// Reports the number of invalid items; the official decoders would silently drop them.
     pub fn items<I, T>(&mut self, items: Vec<I>, name: &str, decode: impl FnMut(I) -> Option<T>) -> Vec<T> {
         let total = items.len();
         let decoded: Vec<T> = items.into_iter().filter_map(decode).collect();
@@ -71,10 +70,6 @@ impl Decoder {
             let text = format!("{lost} of {total} items of `{name}` could not be decoded and are {end}.");
             self.anomaly(AnomalyKind::LostItems, text);
         }
-    }
-
-    pub fn is_v2(&self) -> bool {
-        self.version == 2
     }
 
     /// The session with this id, which becomes the default for messages without a session id.

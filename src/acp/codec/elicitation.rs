@@ -10,12 +10,11 @@ use crate::model::{
 };
 
 use super::errors::invalid;
-use super::value::{Object, first, first_text, parse_object, rename, take, take_list, take_text};
+use super::value::{Object, first, first_text, rename, take, take_list, take_text, texts};
 
 const METHOD: &str = "elicitation/create";
-
+pub const ID: &[&str] = &["elicitationId", "elicitation_id", "id"];
 const FORMATS: &[&str] = &["email", "uri", "date", "date-time", "password"];
-
 const UNKNOWN: &str = "has an unknown type";
 
 pub fn decode(session: Option<SessionId>, mut params: Object) -> Result<ElicitationRequest, RpcError> {
@@ -31,19 +30,11 @@ pub fn decode(session: Option<SessionId>, mut params: Object) -> Result<Elicitat
         "form" => decode_form(&mut params)?,
         "url" => {
             let url = take_text(&mut params, &["url"]).ok_or_else(|| invalid(METHOD, "`url` is missing"))?;
-            let id = take_text(&mut params, &["elicitationId", "elicitation_id", "id"])
-                .unwrap_or_else(|| url.clone());
-            ElicitationMode::Url { id, url }
+            ElicitationMode::Url { id: take_text(&mut params, ID).unwrap_or_else(|| url.clone()), url }
         }
-        other => {
-            return Err(invalid(METHOD, &format!("mode `{other}` is unknown; use `form` or `url`")));
-        }
+        other => return Err(invalid(METHOD, &format!("mode `{other}` is unknown; use `form` or `url`"))),
     };
     Ok(ElicitationRequest { session, tool, message, mode })
-}
-
-pub fn decode_complete(params: &str) -> Option<String> {
-    first_text(&parse_object(params)?, &["elicitationId", "elicitation_id", "id"])
 }
 
 fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {
@@ -56,23 +47,18 @@ fn decode_form(params: &mut Object) -> Result<ElicitationMode, RpcError> {
         None => Object::new(),
         Some(_) => return Err(invalid(METHOD, "`properties` must be an object")),
     };
-    let fields = properties
-        .into_iter()
-        .map(|(key, property)| decode_field(key, property, &required))
-        .collect::<Result<Vec<_>, _>>()?;
+    let fields = properties.into_iter().map(|(key, property)| decode_field(key, property, &required));
     Ok(ElicitationMode::Form {
+        fields: fields.collect::<Result<_, _>>()?,
         title: take_text(&mut form, &["title"]),
         description: take_text(&mut form, &["description"]),
-        fields,
     })
 }
 
 fn decode_field(key: String, property: Value, required: &[Value]) -> Result<FormField, RpcError> {
     let refuse = |why: &str| {
-        invalid(
-            METHOD,
-            &format!("property `{key}` {why}; use string, number, integer, boolean, or an array of strings"),
-        )
+        let usable = "use string, number, integer, boolean, or an array of strings";
+        invalid(METHOD, &format!("property `{key}` {why}; {usable}"))
     };
     let Value::Object(mut property) = property else { return Err(refuse("is not an object")) };
     let mut is_required = required.iter().any(|name| name.as_str() == Some(&key));
@@ -96,7 +82,6 @@ fn decode_field(key: String, property: Value, required: &[Value]) -> Result<Form
     Ok(FormField { key, title, description, is_required, kind })
 }
 
-/// The type of a field with its limits; an error says what is wrong with it.
 fn field_kind(kind: &str, property: &Object) -> Result<FieldKind, &'static str> {
     let default = property.get("default");
     let text_of = |value: &Value| value.as_str().map(str::to_owned);
@@ -116,12 +101,11 @@ fn field_kind(kind: &str, property: &Object) -> Result<FieldKind, &'static str> 
                 max_chars: limit(property, "maxLength", count)?,
                 pattern: limit(property, "pattern", text_of)?,
                 // A write-only field is treated as a password.
-                format: if property.get("writeOnly") == Some(&Value::Bool(true)) {
-                    Some("password".to_owned())
-                } else {
-                    limit(property, "format", |word| {
+                format: match property.get("writeOnly") {
+                    Some(Value::Bool(true)) => Some("password".to_owned()),
+                    _ => limit(property, "format", |word| {
                         text_of(word).filter(|word| FORMATS.contains(&word.as_str()))
-                    })?
+                    })?,
                 },
                 default: default.and_then(text_of),
             },
@@ -140,12 +124,7 @@ fn field_kind(kind: &str, property: &Object) -> Result<FieldKind, &'static str> 
                 choices: choices(items.ok_or(UNKNOWN)?, names)?.ok_or(UNKNOWN)?,
                 min_items: limit(property, "minItems", count)?,
                 max_items: limit(property, "maxItems", count)?,
-                default: default
-                    .and_then(Value::as_array)
-                    .into_iter()
-                    .flatten()
-                    .filter_map(text_of)
-                    .collect(),
+                default: texts(default),
             }
         }
         _ => return Err(UNKNOWN),
@@ -173,12 +152,12 @@ fn choices(object: &Object, names: &[Value]) -> Result<Option<Vec<FieldChoice>>,
         let title = names.get(at).and_then(Value::as_str).unwrap_or(&value).to_owned();
         Some(FieldChoice { value, title, description: None })
     };
-    let choices: Option<Vec<_>> = match (first(object, &["oneOf", "anyOf"]), first(object, &["enum"])) {
-        (Some(options), _) => options.as_array().and_then(|options| options.iter().map(titled).collect()),
-        (None, Some(values)) => {
-            values.as_array().and_then(|values| values.iter().enumerate().map(plain).collect())
-        }
-        (None, None) => return Ok(None),
+    let choices: Option<Vec<_>> = if let Some(options) = first(object, &["oneOf", "anyOf"]) {
+        options.as_array().and_then(|options| options.iter().map(titled).collect())
+    } else if let Some(values) = first(object, &["enum"]) {
+        values.as_array().and_then(|values| values.iter().enumerate().map(plain).collect())
+    } else {
+        return Ok(None);
     };
     choices.map(Some).ok_or("has choices that are not strings")
 }

@@ -1,7 +1,6 @@
 //! Decodes errors of the agent.
 //!
-//! Finds the code and the best message: some agents put the cause into `data.details`, or a whole JSON document
-//! into `message`.
+//! Some agents put the cause into `data.details`, or a whole JSON document into `message`.
 
 use serde_json::Value;
 
@@ -9,29 +8,14 @@ use crate::model::{Raw, RpcError};
 
 use super::value::{Object, first_text, parse, raw, take, text, whole};
 
-const EMPTY_WORDS: &[&str] = &[
-    "",
-    "error",
-    "internal error",
-    "invalid params",
-    "invalid request",
-    "server error",
-    "unknown error",
-    "an error occurred",
-];
-
 const MAX_DEPTH: u8 = 4;
 
-/// Decodes an error of any shape. Without a code it is an internal error (`-32603`).
 pub fn decode(error: &str) -> RpcError {
-    let Some(value) = parse(error) else {
-        return RpcError::new(RpcError::INTERNAL, fallback_text(error));
-    };
-    let mut object = match value {
-        Value::Object(object) => object,
+    let mut object = match parse(error) {
+        Some(Value::Object(object)) => object,
         other => {
-            let message = find_text(&other, MAX_DEPTH).unwrap_or_else(|| fallback_text(&other.to_string()));
-            return RpcError::new(RpcError::INTERNAL, message);
+            let text = other.and_then(|other| find_text(&other, MAX_DEPTH));
+            return RpcError::new(RpcError::INTERNAL, text.unwrap_or_else(|| fallback_text(error)));
         }
     };
     let code = object.get("code").and_then(whole).unwrap_or(RpcError::INTERNAL);
@@ -45,13 +29,20 @@ pub fn invalid(method: &str, error: &str) -> RpcError {
 }
 
 fn message(object: &Object, data: Option<&Value>) -> String {
-    let reported = ["message", "error", "detail", "details", "reason"]
-        .iter()
-        .find_map(|key| find_text(object.get(*key)?, MAX_DEPTH))
-        .unwrap_or_default();
+    let keys = ["message", "error", "detail", "details", "reason"];
+    let reported = keys.iter().find_map(|key| find_text(object.get(*key)?, MAX_DEPTH)).unwrap_or_default();
     let reported = reported.trim().to_owned();
     let detail = data.and_then(|data| find_text(data, MAX_DEPTH)).map(|text| text.trim().to_owned());
-    let says_nothing = EMPTY_WORDS.contains(&reported.trim_end_matches('.').to_lowercase().as_str());
+    let says_nothing = matches!(
+        reported.trim_end_matches('.').to_lowercase().as_str(),
+        "" | "error"
+            | "internal error"
+            | "invalid params"
+            | "invalid request"
+            | "server error"
+            | "unknown error"
+            | "an error occurred"
+    );
     match detail {
         Some(detail) if says_nothing => detail,
         Some(detail) if !reported.contains(&detail) && !detail.contains(&reported) => {
@@ -72,9 +63,10 @@ fn find_text(value: &Value, depth: u8) -> Option<String> {
             let found = inner.and_then(|inner| find_text(&inner, depth)).unwrap_or_else(|| reported.clone());
             (!found.trim().is_empty()).then_some(found)
         }
-        Value::Object(object) => ["details", "detail", "message", "error", "reason", "description", "title"]
-            .iter()
-            .find_map(|key| find_text(object.get(*key)?, depth)),
+        Value::Object(object) => {
+            let keys = ["details", "detail", "message", "error", "reason", "description", "title"];
+            keys.iter().find_map(|key| find_text(object.get(*key)?, depth))
+        }
         Value::Array(items) => items.iter().find_map(|item| find_text(item, depth)),
         Value::Null | Value::Bool(_) => None,
         Value::Number(_) => text(value),

@@ -1,7 +1,6 @@
 //! Fast path for text chunks, which are about 90 % of all traffic.
 //!
-//! Reads a chunk from the text without a JSON tree, and joins it to the previous chunk. Messages that do not have
-//! exactly the official shape are decoded by `updates`.
+//! Messages that do not have exactly the official shape are decoded by `updates`, through a JSON tree.
 //! Invariant: `updates` produces the same events for every message that is decoded here.
 
 use std::borrow::Cow;
@@ -67,7 +66,7 @@ impl Decoder {
         let text = text.into_owned();
         let update = match message {
             // In version 2, a message is known by its id.
-            Some(message) if self.is_v2() => SessionUpdate::more_text(role, message, text),
+            Some(message) if self.is_v2 => SessionUpdate::more_text(role, message, text),
             message => SessionUpdate::Chunk { role, message, text },
         };
         self.out.push(AgentEvent::Update(session, update));

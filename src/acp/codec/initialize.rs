@@ -5,6 +5,7 @@
 //! methods, two older ones are supported: `env_var`, and a command in `_meta["terminal-auth"]`. Some agents read a key
 //! in `authenticate`, and say so in `_meta["api-key"]`; an unknown method with an id becomes an `authenticate` call.
 
+use agent_client_protocol_schema::v2::InitializeResponse;
 use serde_json::{Value, json};
 
 use crate::model::{
@@ -16,10 +17,12 @@ use super::decoder::Decoder;
 use super::quirks::Quirk;
 use super::replies::malformed;
 use super::value::{
-    Object, first, first_text, list, object_with, parse_object, take, take_list, take_text, text, whole,
+    Object, first, first_text, items, list, object_with, parse_object, take, take_list, take_text, text,
+    typed, whole,
 };
 use super::{replies, strict, v2};
 
+pub const AGENT_INFO: &[&str] = &["agentInfo", "serverInfo", "agent_info"];
 /// The newest stable protocol version that parlor supports.
 const VERSION: u16 = 1;
 
@@ -78,13 +81,12 @@ fn offered(callbacks: Callbacks, runs_sign_in: bool, is_full: bool) -> Value {
     capabilities
 }
 
-/// Decodes the response, of version 2 only if that was offered.
 pub fn decode(result: &str, offers_v2: bool, decoder: &mut Decoder) -> Result<AgentInfo, CallError> {
     let text = result;
     let mut result = parse_object(text).ok_or_else(|| malformed("not an object"))?;
     let is_v2 = offers_v2 && result.get("protocolVersion").and_then(whole) == Some(2);
     if is_v2 {
-        v2::check_initialize(&result).map_err(|error| malformed(&error))?;
+        typed::<InitializeResponse>(result.clone().into()).map_err(|error| malformed(&error))?;
     } else if decoder.quirks.is_strict {
         strict::initialize(text).map_err(|error| malformed(&error))?;
     }
@@ -94,10 +96,7 @@ pub fn decode(result: &str, offers_v2: bool, decoder: &mut Decoder) -> Result<Ag
     let (agent_keys, capability_keys): (&[&str], &[&str]) = if is_v2 {
         (&["info"], &["capabilities"])
     } else {
-        (
-            &["agentInfo", "serverInfo", "agent_info"],
-            &["agentCapabilities", "agent_capabilities", "capabilities"],
-        )
+        (AGENT_INFO, &["agentCapabilities", "agent_capabilities", "capabilities"])
     };
     if let Some(Value::Object(agent)) = take(&mut result, agent_keys) {
         info.name = first_text(&agent, &["name"]);
@@ -218,8 +217,8 @@ fn decode_auth_method(method: Value) -> Option<AuthMethod> {
         None | Some("agent") => older().unwrap_or(AuthKind::Agent),
         Some(kind) => older().unwrap_or_else(|| {
             let note = format!("Unknown sign-in type `{kind}`; the agent handles the sign-in.");
-            description =
-                Some(description.take().map_or(note.clone(), |reported| format!("{reported} {note}")));
+            let reported = description.take().map(|reported| reported + " ").unwrap_or_default();
+            description = Some(reported + &note);
             AuthKind::Agent
         }),
     };
@@ -227,9 +226,8 @@ fn decode_auth_method(method: Value) -> Option<AuthMethod> {
 }
 
 fn sign_in_command(reported: &Object) -> SignInCommand {
-    let args = reported.get("args").and_then(Value::as_array).into_iter().flatten();
-    let env = reported.get("env").map(variables).unwrap_or_default();
-    SignInCommand { program: None, args: args.filter_map(text).collect(), env }
+    let args = items(reported.get("args")).filter_map(text).collect();
+    SignInCommand { program: None, args, env: reported.get("env").map(variables).unwrap_or_default() }
 }
 
 /// Decodes `{command, args, env}`, which predates the official type.
@@ -241,36 +239,25 @@ fn older_command(reported: &Object) -> AuthKind {
 
 fn decode_env_var(method: &Object) -> Option<AuthKind> {
     let named = first(method, &["vars"]).or_else(|| first(method, &["varName", "var"]))?;
-    let vars: Vec<AuthVar> = list(named.clone())
-        .into_iter()
-        .filter_map(|var| {
-            let var = object_with(var, "name")?;
-            Some(AuthVar {
-                name: first_text(&var, &["name"])?,
-                label: first_text(&var, &["label"]),
-                is_secret: var.get("secret").and_then(Value::as_bool).unwrap_or(true),
-                is_optional: var.get("optional").and_then(Value::as_bool).unwrap_or(false),
-            })
+    let variable = |var: Value| {
+        let var = object_with(var, "name")?;
+        Some(AuthVar {
+            name: first_text(&var, &["name"])?,
+            label: first_text(&var, &["label"]),
+            is_secret: var.get("secret").and_then(Value::as_bool).unwrap_or(true),
+            is_optional: var.get("optional").and_then(Value::as_bool).unwrap_or(false),
         })
-        .collect();
+    };
+    let vars: Vec<AuthVar> = list(named.clone()).into_iter().filter_map(variable).collect();
     (!vars.is_empty()).then(|| AuthKind::EnvVar { vars, link: first_text(method, &["link"]) })
 }
 
-/// Variables as a map or as a list of `{name, value}`.
 fn variables(env: &Value) -> Vec<(String, String)> {
-    match env {
-        Value::Object(map) => {
-            map.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
-        }
-        Value::Array(rows) => rows
-            .iter()
-            .filter_map(|row| {
-                let row = row.as_object()?;
-                Some((first_text(row, &["name"])?, text(row.get("value")?)?))
-            })
-            .collect(),
-        _ => Vec::new(),
+    if let Value::Object(map) = env {
+        return map.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect();
     }
+    let rows = items(Some(env)).filter_map(Value::as_object);
+    rows.filter_map(|row| Some((first_text(row, &["name"])?, text(row.get("value")?)?))).collect()
 }
 
 #[cfg(test)]

@@ -10,13 +10,11 @@ use crate::model::input_keys::{COMMAND, CWD, DESCRIPTION, NEW, OLD, PATCH, PATH,
 use crate::model::{Body, DiffChange, FileDiff, ToolInput, ToolKind};
 
 use super::patches;
-use super::value::{Object, first, first_text};
+use super::value::{Object, first, first_text, items};
 
 const EDITS: &[&str] = &["edits", "replacements", "changes"];
-
 const COMMANDS: &[&str] = &["commands", "cmds"];
 const FILES: &[&str] = &["files", "paths", "file_paths", "filePaths"];
-
 const EDITOR_WORDS: &[&str] = &["view", "create", "str_replace", "insert", "undo_edit"];
 
 /// Finds the values. `has_diff`: the content already contains the change.
@@ -66,12 +64,11 @@ fn read_object(object: &Object, kind: Option<ToolKind>, has_diff: bool, facts: &
 }
 
 pub fn files(object: &Object) -> Vec<PathBuf> {
-    let named = first(object, FILES).and_then(Value::as_array);
     let path = |item: &Value| match item {
         Value::Object(item) => first_text(item, PATH),
         item => item.as_str().map(str::to_owned),
     };
-    named.into_iter().flatten().filter_map(path).map(PathBuf::from).collect()
+    items(first(object, FILES)).filter_map(path).map(PathBuf::from).collect()
 }
 
 fn command(object: &Object) -> Option<String> {
@@ -110,18 +107,11 @@ fn command_of_list(items: &[Value]) -> Option<String> {
 
 fn diffs(object: &Object, kind: Option<ToolKind>) -> Vec<FileDiff> {
     let path = first_text(object, PATH);
-    if let Some(text) = PATCH
-        .iter()
-        .chain(COMMAND)
-        .filter_map(|key| object.get(*key)?.as_str())
-        .find(|text| patches::is_patch(text) || (path.is_some() && text.starts_with("@@")))
-    {
-        return patches::split(text, path.as_deref());
-    }
+    let mut named = PATCH.iter().chain(COMMAND).filter_map(|key| object.get(*key)?.as_str());
+    let whole = named.find(|text| patches::is_patch(text) || (path.is_some() && text.starts_with("@@")));
     // `["apply_patch", "*** Begin Patch…"]`
-    if let Some(Value::Array(parts)) = first(object, COMMAND)
-        && let Some(text) = parts.iter().filter_map(Value::as_str).find(|word| patches::is_patch(word))
-    {
+    let mut parts = items(first(object, COMMAND)).filter_map(Value::as_str);
+    if let Some(text) = whole.or_else(|| parts.find(|word| patches::is_patch(word))) {
         return patches::split(text, path.as_deref());
     }
     if let Some(Value::Object(changes)) = object.get("changes") {
@@ -135,23 +125,21 @@ fn diffs(object: &Object, kind: Option<ToolKind>) -> Vec<FileDiff> {
         return edits.iter().filter_map(|edit| replacement(&path, edit.as_object()?)).collect();
     }
     let may_write = matches!(kind, None | Some(ToolKind::Edit | ToolKind::Other));
-    match WHOLE.iter().find_map(|key| object.get(*key)?.as_str()) {
+    match first_string(object, WHOLE) {
         Some(text) if may_write => vec![texts(&path, None, text)],
         _ => Vec::new(),
     }
 }
 
 fn replacement(path: &str, object: &Object) -> Option<FileDiff> {
-    let old = OLD.iter().find_map(|key| object.get(*key)?.as_str())?;
-    let new = NEW.iter().find_map(|key| object.get(*key)?.as_str())?;
-    let old = (!old.is_empty()).then_some(old);
-    Some(texts(path, old, new))
+    let (old, new) = (first_string(object, OLD)?, first_string(object, NEW)?);
+    Some(texts(path, (!old.is_empty()).then_some(old), new))
 }
 
 /// Decodes a row of `changes: {PATH: {type, content | unified_diff}}`.
 fn change_of(path: &str, change: &Value) -> Option<FileDiff> {
     let change = change.as_object()?;
-    let string = |keys: &[&str]| keys.iter().find_map(|key| change.get(*key)?.as_str());
+    let string = |keys: &[&str]| first_string(change, keys);
     if let Some(patch) = string(&["unified_diff", "diff", "patch"]) {
         return Some(FileDiff { path: path.into(), change: DiffChange::Patch(patch.into()) });
     }
@@ -160,6 +148,10 @@ fn change_of(path: &str, change: &Value) -> Option<FileDiff> {
         Some("delete") => Some(texts(path, Some(text), "")),
         _ => Some(texts(path, string(&["old_content"]), text)),
     }
+}
+
+fn first_string<'a>(object: &'a Object, keys: &[&str]) -> Option<&'a str> {
+    keys.iter().find_map(|key| object.get(*key)?.as_str())
 }
 
 fn texts(path: &str, old: Option<&str>, new: &str) -> FileDiff {

@@ -18,19 +18,15 @@ pub const UPDATES: Table = &[
     ("current_model_update", &["model_update"]),
     ("config_option_update", &["config_options_update"]),
 ];
-
-/// Keys of a session id.
 pub const SESSION_ID: &[&str] = &["sessionId", "session_id"];
 pub const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
 pub const UPDATE_KIND: &[&str] = &["sessionUpdate", "session_update", "type", "event"];
 pub const MESSAGE_ID: &[&str] = &["messageId", "message_id"];
 pub const MESSAGE_CONTENT: &[&str] = &["content", "text", "delta", "value", "message"];
-
 pub const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "tool_use_id"];
 pub const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
 pub const TOOL_INPUT: &[&str] = &["rawInput", "raw_input", "input", "args", "arguments", "params"];
 pub const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
-
 pub const TOOL_KINDS: Table = &[
     ("edit", &["write", "create", "patch"]),
     ("delete", &["remove"]),
@@ -41,7 +37,6 @@ pub const TOOL_KINDS: Table = &[
     ("fetch", &["web", "web_search"]),
     ("switch_mode", &["plan"]),
 ];
-
 /// Substrings of a tool's name that imply its kind, in order of precedence.
 const TOOL_NAME_KINDS: &[(ToolKind, &[&str])] = &[
     (ToolKind::Think, &["todo"]),
@@ -54,7 +49,6 @@ const TOOL_NAME_KINDS: &[(ToolKind, &[&str])] = &[
     (ToolKind::Read, &["read", "view", "list"]),
     (ToolKind::Think, &["think", "task"]),
 ];
-
 pub const TOOL_STATUS: Table = &[
     ("pending", &["queued", "waiting"]),
     ("in_progress", &["running", "started", "active"]),
@@ -62,16 +56,13 @@ pub const TOOL_STATUS: Table = &[
     ("failed", &["error", "errored", "failure", "rejected", "denied"]),
     ("cancelled", &["canceled", "aborted", "interrupted"]),
 ];
-
 pub const PLAN_STATUS: Table = &[
     ("pending", &["todo", "open", "queued"]),
     ("in_progress", &["running", "active", "current", "doing", "started"]),
     ("completed", &["done", "complete", "finished", "success", "skipped", "cancelled", "canceled"]),
 ];
-
 pub const PLAN_PRIORITY: Table =
     &[("high", &["critical", "urgent"]), ("medium", &["normal", "default"]), ("low", &["minor"])];
-
 pub const STOP_REASONS: Table = &[
     ("end_turn", &["stop", "done", "end", "complete", "completed", "finished", "success"]),
     ("max_tokens", &["length", "max_token"]),
@@ -79,7 +70,6 @@ pub const STOP_REASONS: Table = &[
     ("refusal", &["refused"]),
     ("cancelled", &["canceled", "cancel", "aborted", "interrupted"]),
 ];
-
 pub const PERMISSION_KINDS: Table = &[
     ("allow_once", &["allow", "approve", "accept", "yes"]),
     ("allow_always", &["allow_session", "allow_for_session", "always_allow", "approve_always"]),
@@ -134,22 +124,15 @@ fn snake(word: &str) -> String {
 /// The start of a line that reports a changed mode in the agent's text. Source: gemini, after "allow for this session".
 pub const MODE_LINE: &str = "[MODE_UPDATE] ";
 
-/// Removes such lines from a text and returns their modes.
 pub fn take_modes(text: &mut String) -> Vec<String> {
-    let mut modes = Vec::new();
-    if text.contains(MODE_LINE) {
-        let mode_of = |line: &str| {
-            let word = line.trim().strip_prefix(MODE_LINE)?;
-            let is_id = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
-            (!word.is_empty() && word.chars().all(is_id)).then(|| word.to_owned())
-        };
-        let lines = text.split_inclusive('\n').filter(|line| {
-            let mode = mode_of(line);
-            let is_text = mode.is_none();
-            modes.extend(mode);
-            is_text
-        });
-        *text = lines.collect();
+    let mode_of = |line: &str| {
+        let word = line.trim().strip_prefix(MODE_LINE)?;
+        let is_id = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '_' | '-');
+        (!word.is_empty() && word.chars().all(is_id)).then(|| word.to_owned())
+    };
+    let modes: Vec<String> = text.lines().filter_map(mode_of).collect();
+    if !modes.is_empty() {
+        *text = text.split_inclusive('\n').filter(|line| mode_of(line).is_none()).collect();
     }
     modes
 }

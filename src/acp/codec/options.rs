@@ -17,13 +17,15 @@ pub const CURRENT_MODE: &[&str] =
     &["currentModeId", "current_mode_id", "modeId", "mode_id", "current", "mode"];
 pub const CURRENT_MODEL: &[&str] =
     &["currentModelId", "current_model_id", "modelId", "model_id", "current", "model"];
-/// Keys of the list, of the id of an entry, and of the current id.
-const MODE_KEYS: [&[&str]; 3] = [
+/// Keys of the state, of its list, of the id of an entry, and of the current id.
+const MODE_KEYS: [&[&str]; 4] = [
+    &["modes", "modeState", "mode_state"],
     &["availableModes", "available_modes", "available", "modes"],
     &["id", "modeId", "mode_id"],
     CURRENT_MODE,
 ];
-const MODEL_KEYS: [&[&str]; 3] = [
+const MODEL_KEYS: [&[&str]; 4] = [
+    &["models", "modelState", "model_state"],
     &["availableModels", "available_models", "available", "models"],
     &["id", "modelId", "model_id"],
     CURRENT_MODEL,
@@ -36,32 +38,22 @@ pub fn decode_session(session: &SessionId, result: &mut Object, decoder: &mut De
         decoder.push(session, SessionUpdate::Commands(commands));
     }
 
-    let modes = take(result, &["modes", "modeState", "mode_state"]);
-    let modes = modes.and_then(|modes| decode_state(modes, "availableModes", &MODE_KEYS, decoder));
-    let models = take(result, &["models", "modelState", "model_state"]);
-    let models = models.and_then(|models| decode_state(models, "availableModels", &MODEL_KEYS, decoder));
     let mode = |(id, name, description): Named| Mode { id: id.into(), name, description };
     let model = |(id, name, description): Named| Model { id: id.into(), name, description };
+    let modes = decode_state(result, &MODE_KEYS, mode, decoder);
+    let models = decode_state(result, &MODEL_KEYS, model, decoder);
     SessionReply {
-        modes: modes.map(|(current, available)| Modes {
-            current: current.into(),
-            available: available.into_iter().map(mode).collect(),
-        }),
-        models: models.map(|(current, available)| Models {
-            current: current.into(),
-            available: available.into_iter().map(model).collect(),
-        }),
+        modes: modes.map(|(current, available)| Modes { current: current.into(), available }),
+        models: models.map(|(current, available)| Models { current: current.into(), available }),
         options: decode_options(result, decoder).unwrap_or_default(),
         ..SessionReply::default()
     }
 }
 
-/// All config options of a message; `None`: the message has no list.
 pub fn decode_options(object: &mut Object, decoder: &mut Decoder) -> Option<Vec<ConfigOption>> {
     let items = list(take(object, &["configOptions", "config_options"])?);
     let total = items.len();
-    let options: Vec<ConfigOption> =
-        items.into_iter().filter_map(|item| decode_option(item, decoder)).collect();
+    let options: Vec<_> = items.into_iter().filter_map(|item| decode_option(item, decoder)).collect();
     decoder.report_lost("configOptions", total - options.len(), total, false);
     Some(options)
 }
@@ -125,13 +117,14 @@ fn decode_named(item: Value, ids: &[&str], names: &[&str]) -> Option<Named> {
 }
 
 /// Decodes the id of the current mode or model, by default the first, and all of them.
-fn decode_state(
-    state: Value,
-    name: &str,
-    [lists, ids, current]: &[&[&str]; 3],
+fn decode_state<T>(
+    result: &mut Object,
+    [states, lists, ids, current]: &[&[&str]; 4],
+    entry: impl FnMut(Named) -> T,
     decoder: &mut Decoder,
-) -> Option<(String, Vec<Named>)> {
-    let mut state = match state {
+) -> Option<(String, Vec<T>)> {
+    let name = *lists.first()?;
+    let mut state = match take(result, states)? {
         Value::Object(state) => state,
         entries @ Value::Array(_) => Object::from_iter([(name.to_owned(), entries)]),
         _ => return None,
@@ -139,10 +132,9 @@ fn decode_state(
     let entries = list(take(&mut state, lists)?);
     let available = decoder.items(entries, name, |item| decode_named(item, ids, &["name", "title", "label"]));
     let current = first_text(&state, current).or_else(|| Some(available.first()?.0.clone()))?;
-    Some((current, available))
+    Some((current, available.into_iter().map(entry).collect()))
 }
 
-/// All slash commands, without their slash.
 pub fn decode_commands(commands: Vec<Value>, decoder: &mut Decoder) -> Vec<SlashCommand> {
     decoder.items(commands, "availableCommands", |item| {
         let mut command = object_with(item, "name")?;

@@ -1,6 +1,5 @@
 //! Finds file changes in patch texts and non-standard objects.
 //!
-//! An `apply_patch` text or a unified diff is split into one part per file.
 //! Invariant: no line of the text is lost; lines before the first file belong to that file.
 
 use std::path::PathBuf;

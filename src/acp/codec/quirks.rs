@@ -1,6 +1,5 @@
 //! Quirks: small deviations of agents from the protocol, known by name or detected at run time.
 //!
-//! This module holds the tables and reports each quirk once; the decoders and `core` implement the workarounds.
 //! Invariants: an official shape never sets a quirk; a strict connection has none.
 
 use crate::model::{AgentSpec, Profile};
@@ -85,7 +84,6 @@ impl Quirks {
         }
     }
 
-    /// Sets a quirk; returns whether it is new.
     pub fn note(&mut self, quirk: Quirk) -> bool {
         let is_new = !self.has(quirk) && !self.is_strict;
         self.known.extend(is_new.then_some(quirk));
@@ -103,10 +101,8 @@ impl Quirks {
 
 fn file_stem(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    [".sh", ".js", ".mjs", ".cmd", ".exe", ".py"]
-        .iter()
-        .find_map(|end| name.strip_suffix(end))
-        .unwrap_or(name)
+    let ends = [".sh", ".js", ".mjs", ".cmd", ".exe", ".py"];
+    ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
 /// A package without its version: `@google/gemini-cli@latest` is `@google/gemini-cli`.

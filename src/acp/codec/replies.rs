@@ -14,7 +14,7 @@ use crate::model::{
 use super::decoder::Decoder;
 use super::names::{NEW_SESSION_ID, STOP_REASONS, official, session_id};
 use super::value::{
-    Object, first, first_text, object_with, parse, rename, take, take_list, take_text, typed,
+    Object, first, first_text, object_with, parse, rename, take, take_list, take_text, texts, typed,
 };
 use super::{errors, options, strict};
 
@@ -22,7 +22,7 @@ pub const STOP_KEYS: &[&str] = &["stopReason", "stop_reason", "reason"];
 
 pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply, CallError> {
     if decoder.quirks.is_strict {
-        strict::reply(call, result, decoder.is_v2()).map_err(|error| malformed(&error))?;
+        strict::reply(call, result, decoder.is_v2).map_err(|error| malformed(&error))?;
     }
     let is_null = result.trim() == "null";
     let mut result = match parse(result) {
@@ -86,12 +86,11 @@ pub fn malformed(why: &str) -> CallError {
 fn decode_list(result: &mut Object, decoder: &mut Decoder) -> Reply {
     let sessions = decoder.items(take_list(result, &["sessions"]), "sessions", |item| {
         let mut session = object_with(item, "sessionId")?;
+        let folder = take_text(&mut session, &["cwd", "workingDir", "working_dir", "directory"]);
         let folders = take_list(&mut session, &["additionalDirectories"]);
         Some(SessionInfo {
             id: first_text(&session, NEW_SESSION_ID)?.into(),
-            cwd: take_text(&mut session, &["cwd", "workingDir", "working_dir", "directory"])
-                .unwrap_or_default()
-                .into(),
+            cwd: folder.unwrap_or_default().into(),
             title: first_text(&session, &["title", "name"]),
             updated_at: take_text(&mut session, &["updatedAt", "updated_at", "lastModified"]),
             additional_directories: folders.iter().filter_map(Value::as_str).map(Into::into).collect(),
@@ -119,12 +118,10 @@ pub fn decode_turn(result: &mut Object) -> Result<Reply, CallError> {
         return Err(RpcError::new(RpcError::INTERNAL, text).into());
     }
     let is_cancelled = result.get("cancelled").or_else(|| result.get("canceled")) == Some(&Value::Bool(true));
-    let reason = if is_cancelled {
-        StopReason::Cancelled
-    } else if name.is_empty() {
-        StopReason::EndTurn
-    } else {
-        typed(name.into()).unwrap_or(StopReason::Other(word))
+    let reason = match name.as_str() {
+        _ if is_cancelled => StopReason::Cancelled,
+        "" => StopReason::EndTurn,
+        name => typed(name.into()).unwrap_or(StopReason::Other(word)),
     };
     Ok(Reply::TurnEnded { reason, usage: take(result, &["usage"]).and_then(decode_usage) })
 }
@@ -180,25 +177,19 @@ pub fn decode_auth(result: &mut Object) -> Option<AuthStatus> {
 }
 
 pub fn decode_providers(result: &mut Object) -> Vec<Provider> {
-    let items = take_list(result, &["providers"]);
     let provider = |item: Value| {
         let Value::Object(mut item) = item else { return None };
         rename(&mut item, "providerId", &["id"]);
         let current = item.get("current").and_then(Value::as_object);
-        let supported = item.get("supported").and_then(Value::as_array);
         Some(Provider {
             id: first_text(&item, &["providerId"])?,
             is_required: item.get("required") == Some(&Value::Bool(true)),
             api_type: current.and_then(|current| first_text(current, &["apiType"])),
             base_url: current.and_then(|current| first_text(current, &["baseUrl"])),
-            supported: supported
-                .into_iter()
-                .flatten()
-                .filter_map(|word| word.as_str().map(str::to_owned))
-                .collect(),
+            supported: texts(item.get("supported")),
         })
     };
-    items.into_iter().filter_map(provider).collect()
+    take_list(result, &["providers"]).into_iter().filter_map(provider).collect()
 }
 
 #[cfg(test)]

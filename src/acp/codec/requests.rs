@@ -1,5 +1,4 @@
-//! Decodes requests of the agent, in official and non-standard form, remembers the form for the response, and encodes
-//! the response.
+//! Decodes requests of the agent, in official and non-standard form, and encodes the responses.
 //!
 //! Invariants: a request that cannot be decoded gets an error response immediately, and is never executed in part;
 //! results without payload are `{}` and never `null`, which some agents reject; a response that does not match its
@@ -8,11 +7,11 @@
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1 as schema;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::model::{
-    AgentRequest, Callbacks, ExitInfo, FieldValue, PermissionKind, PermissionOption, PermissionRequest,
-    Response, RpcError, SessionId, TerminalCommand, TerminalId, ToolCallId,
+    AgentRequest, Callbacks, ExitInfo, PermissionKind, PermissionOption, PermissionRequest, Response,
+    RpcError, SessionId, TerminalCommand, TerminalId,
 };
 
 use super::decoder::Decoder;
@@ -21,32 +20,20 @@ use super::names::{PERMISSION_KINDS, official};
 use super::quirks::Quirk;
 use super::updates::{self, session_name};
 use super::value::{
-    Object, fill, first_text, object_with, parse_object, rename, take, take_list, take_text, typed, whole,
-    without_nulls,
+    Object, fill, first_text, object_with, parse_object, rename, take, take_list, take_text, text, typed,
+    whole, without_nulls,
 };
 use super::{elicitation, strict, tools, v2};
 
 /// Maximum number of permission options; each is compared with all others.
 const MAX_OPTIONS: usize = 500;
-
 const MAX_SHOWN_CHARS: usize = 40;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestForm {
-    pub kind: RequestKind,
-    /// Whether options were keyed by `id`; the permission response is then flat as well.
-    pub is_flat: bool,
-}
-
-impl RequestForm {
-    pub(crate) fn official(kind: RequestKind) -> Self {
-        Self { kind, is_flat: false }
-    }
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
     Permission,
+    /// Options were keyed by `id`; the response is then flat as well.
+    FlatPermission,
     Elicitation,
     ReadFile,
     WriteFile,
@@ -57,12 +44,9 @@ pub enum RequestKind {
     TerminalRelease,
 }
 
-pub fn decode(
-    method: &str,
-    params: Option<&str>,
-    offered: Callbacks,
-    decoder: &mut Decoder,
-) -> Result<(AgentRequest, RequestForm), RpcError> {
+pub type Decoded = Result<(AgentRequest, RequestKind), RpcError>;
+
+pub fn decode(method: &str, params: Option<&str>, offered: Callbacks, decoder: &mut Decoder) -> Decoded {
     let not_found = |error: String| Err(RpcError::new(RpcError::METHOD_NOT_FOUND, error));
     let Some((kind, is_offered)) = kind_of(method, offered) else {
         return not_found(format!("Method not found: {method}"));
@@ -70,24 +54,22 @@ pub fn decode(
     if !is_offered {
         return not_found(format!("{method} is disabled for this agent. Use your own implementation."));
     }
-    if decoder.quirks.is_strict {
-        let checked = strict::request(method, params.unwrap_or("{}"), decoder.is_v2());
-        if let Err(why) = checked {
-            let session = params.and_then(parse_object).as_ref().and_then(session_name);
-            if let Some(session) = session.map(|name| decoder.session(&name)) {
-                let title = format!("Rejected non-standard request: {method}");
-                updates::tell_refused(&session, title, &why, decoder);
-            }
-            return Err(invalid(method, &why));
+    let text = params.unwrap_or("{}");
+    if decoder.quirks.is_strict
+        && let Err(why) = strict::request(method, text, decoder.is_v2)
+    {
+        let session = parse_object(text).as_ref().and_then(session_name);
+        if let Some(session) = session.map(|name| decoder.session(&name)) {
+            let title = format!("Rejected non-standard request: {method}");
+            updates::tell_refused(&session, title, &why, decoder);
         }
+        return Err(invalid(method, &why));
     }
-    let Some(mut params) = parse_object(params.unwrap_or("{}")) else {
-        return Err(invalid(method, "params must be an object"));
-    };
+    let mut params = parse_object(text).ok_or_else(|| invalid(method, "params must be an object"))?;
     let session = session_name(&params).map(|name| decoder.session(&name));
     if kind == RequestKind::Permission {
-        let (request, is_flat) = decode_permission(session, params, decoder);
-        return Ok((AgentRequest::Permission(request), RequestForm { kind, is_flat }));
+        let (request, kind) = decode_permission(session, params, decoder);
+        return Ok((AgentRequest::Permission(request), kind));
     }
     if kind == RequestKind::Elicitation {
         let request = elicitation::decode(session.clone(), params).inspect_err(|error| {
@@ -96,13 +78,13 @@ pub fn decode(
                 updates::push_notice(session, title, Some(error.message.clone()), decoder);
             }
         })?;
-        return Ok((AgentRequest::Elicitation(request), RequestForm::official(kind)));
+        return Ok((AgentRequest::Elicitation(request), kind));
     }
     // The official types require a session; some agents omit it, and it is not needed here.
     let name = session.as_ref().map(|session| session.as_str().to_owned()).unwrap_or_default();
     params.insert("sessionId".to_owned(), name.into());
     let request = decode_callback(kind, session, params).map_err(|error| invalid(method, &error))?;
-    Ok((request, RequestForm::official(kind)))
+    Ok((request, kind))
 }
 
 fn kind_of(method: &str, offered: Callbacks) -> Option<(RequestKind, bool)> {
@@ -148,7 +130,9 @@ fn decode_callback(
         RequestKind::TerminalWait => AgentRequest::TerminalWait(terminal(params)?),
         RequestKind::TerminalKill => AgentRequest::TerminalKill(terminal(params)?),
         RequestKind::TerminalRelease => AgentRequest::TerminalRelease(terminal(params)?),
-        RequestKind::Permission | RequestKind::Elicitation => return Err("not a callback".to_owned()),
+        RequestKind::Permission | RequestKind::FlatPermission | RequestKind::Elicitation => {
+            return Err("not a callback".to_owned());
+        }
     })
 }
 
@@ -183,17 +167,14 @@ fn terminal(mut params: Object) -> Result<TerminalId, String> {
 fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
     if let Some(Value::Array(parts)) = params.get_mut("command") {
         // A list: the first item is the program.
-        let mut parts = std::mem::take(parts);
-        let program = if parts.is_empty() { Value::Null } else { parts.remove(0) };
-        params.insert("command".to_owned(), program);
-        fill(&mut params, "args", || parts.into());
+        let mut parts = std::mem::take(parts).into_iter();
+        params.insert("command".to_owned(), parts.next().unwrap_or_default());
+        fill(&mut params, "args", || parts.collect());
     }
     if let Some(Value::Object(variables)) = params.get("env") {
-        let rows: Vec<Value> = variables
-            .iter()
-            .filter_map(|(name, value)| Some(json!({"name": name, "value": super::value::text(value)?})))
-            .collect();
-        params.insert("env".to_owned(), rows.into());
+        let row = |(name, value)| Some(json!({"name": name, "value": text(value)?}));
+        let rows = variables.iter().filter_map(row).collect();
+        params.insert("env".to_owned(), rows);
     }
     let limit = bounded(&params, "outputByteLimit", u64::MAX)?;
     params.insert("outputByteLimit".to_owned(), limit.into());
@@ -210,19 +191,16 @@ fn decode_command(mut params: Object) -> Result<TerminalCommand, String> {
     })
 }
 
-/// Decodes a permission request; the `bool` is whether its options use `id`.
 fn decode_permission(
     session: Option<SessionId>,
     mut params: Object,
     decoder: &mut Decoder,
-) -> (PermissionRequest, bool) {
+) -> (PermissionRequest, RequestKind) {
     let note = v2::take_subject(&mut params);
     let call = match take(&mut params, &["toolCall", "tool_call", "tool"]) {
         Some(Value::Object(mut call)) => {
             // Some agents repeat a call without the parts that they sent before, which belong to the request.
-            let is_empty = |value: &mut Value| {
-                value.as_object().is_some_and(Object::is_empty) || value.as_array().is_some_and(Vec::is_empty)
-            };
+            let is_empty = |value: &Value| *value == json!({}) || *value == json!([]);
             call.retain(|name, value| !matches!(name.as_str(), "rawInput" | "content") || !is_empty(value));
             call
         }
@@ -237,7 +215,7 @@ fn decode_permission(
             fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
         }
     };
-    let fallback = ToolCallId::from(decoder.make_id("permission"));
+    let fallback = decoder.make_id("permission");
     let mut tool = tools::decode(call, false, fallback, decoder);
     tool.note = note;
     let mut is_flat = false;
@@ -247,10 +225,12 @@ fn decode_permission(
         room = room.checked_sub(1)?;
         Some(option)
     });
+    let request = PermissionRequest { session, tool, options };
     if is_flat {
         decoder.learn(Quirk::FLAT_PERMISSIONS);
+        return (request, RequestKind::FlatPermission);
     }
-    (PermissionRequest { session, tool, options }, is_flat)
+    (request, RequestKind::Permission)
 }
 
 fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
@@ -274,11 +254,9 @@ fn decode_option(item: Value, is_flat: &mut bool) -> Option<PermissionOption> {
 
 /// The meaning of an option by its whole words ("disallow" does not allow). Unknown options reject.
 fn guess_kind(id: &str, name: &str) -> PermissionKind {
-    let words: Vec<String> = format!("{id} {name}")
-        .split(|ch: char| !ch.is_alphanumeric() && ch != '\'')
-        .map(str::to_lowercase)
-        .collect();
-    let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    let text = format!("{id} {name}").to_lowercase();
+    let words: Vec<&str> = text.split(|ch: char| !ch.is_alphanumeric() && ch != '\'').collect();
+    let has = |known: &[&str]| words.iter().any(|word| known.contains(word));
     let rejects =
         has(&["reject", "deny", "no", "don't", "not", "never", "cancel", "decline", "refuse", "abort"]);
     let allows = has(&["allow", "approve", "yes", "accept", "ok", "proceed", "continue"]);
@@ -291,27 +269,25 @@ fn guess_kind(id: &str, name: &str) -> PermissionKind {
     }
 }
 
-pub fn encode_answer(form: &RequestForm, answer: &Response) -> Result<String, String> {
-    let result = match (form.kind, answer) {
+/// The JSON of a response: a result, or an error object, also (`-32603`) if the response does not match the request.
+pub fn encode_answer(kind: RequestKind, answer: &Response) -> Result<String, String> {
+    let result = match (kind, answer) {
         (_, Response::Error(error)) => return Err(encode_error(error)),
         (RequestKind::Permission, Response::Selected(option)) => {
-            let outcome = json!({"outcome": "selected", "optionId": option});
-            // Both forms in one: the dialect reads `optionId`, the protocol `outcome`.
-            if form.is_flat {
-                json!({"optionId": option, "outcome": outcome})
-            } else {
-                json!({"outcome": outcome})
-            }
+            json!({"outcome": {"outcome": "selected", "optionId": option}})
+        }
+        // Both forms in one: the dialect reads `optionId`, the protocol `outcome`.
+        (RequestKind::FlatPermission, Response::Selected(option)) => {
+            json!({"optionId": option, "outcome": {"outcome": "selected", "optionId": option}})
         }
         (RequestKind::Permission, Response::PermissionCancelled) => {
-            let outcome = json!({"outcome": "cancelled"});
-            if form.is_flat { outcome } else { json!({"outcome": outcome}) }
+            json!({"outcome": {"outcome": "cancelled"}})
         }
+        (RequestKind::FlatPermission, Response::PermissionCancelled) => json!({"outcome": "cancelled"}),
         (RequestKind::Elicitation, Response::ElicitationAccepted(None)) => json!({"action": "accept"}),
         (RequestKind::Elicitation, Response::ElicitationAccepted(Some(values))) => {
-            let content: Map<_, _> =
-                values.iter().map(|(key, value)| (key.clone(), encode_value(value))).collect();
-            json!({"action": "accept", "content": content})
+            let content = values.iter().map(|(key, value)| (key.clone(), json!(value)));
+            json!({"action": "accept", "content": content.collect::<Object>()})
         }
         (RequestKind::Elicitation, Response::ElicitationDeclined) => json!({"action": "decline"}),
         (RequestKind::Elicitation, Response::ElicitationCancelled) => json!({"action": "cancel"}),
@@ -336,24 +312,14 @@ pub fn encode_answer(form: &RequestForm, answer: &Response) -> Result<String, St
 
 /// The response to a request that is dropped, because its turn or connection ended. ACP v1 prompt-turn, Cancellation:
 /// pending permissions MUST be answered `cancelled`.
-pub fn fallback(form: &RequestForm) -> Response {
-    match form.kind {
-        RequestKind::Permission => Response::PermissionCancelled,
+pub fn fallback(kind: RequestKind) -> Response {
+    match kind {
+        RequestKind::Permission | RequestKind::FlatPermission => Response::PermissionCancelled,
         RequestKind::Elicitation => Response::ElicitationCancelled,
-        _ => Response::Error(RpcError::new(
-            RpcError::INTERNAL,
-            "The request was dropped before a response was sent.",
-        )),
-    }
-}
-
-fn encode_value(value: &FieldValue) -> Value {
-    match value {
-        FieldValue::Text(text) => json!(text),
-        FieldValue::Texts(texts) => json!(texts),
-        FieldValue::Integer(number) => json!(number),
-        FieldValue::Number(number) => json!(number),
-        FieldValue::Bool(is_true) => json!(is_true),
+        _ => {
+            let text = "The request was dropped before a response was sent.";
+            Response::Error(RpcError::new(RpcError::INTERNAL, text))
+        }
     }
 }
 

@@ -63,10 +63,9 @@ fn check<T: DeserializeOwned + Serialize>(text: &str) -> Result<(), String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let read: T = serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
     let again = serde_json::to_value(&read).map_err(|error| error.to_string())?;
-    match lost(&value, &again, "") {
-        Some(position) => Err(format!("`{position}` contains items that the protocol does not allow")),
-        None => Ok(()),
-    }
+    lost(&value, &again, "").map_or(Ok(()), |position| {
+        Err(format!("`{position}` contains items that the protocol does not allow"))
+    })
 }
 
 /// The key of a list that is longer in the message than after decoding: the official decoders silently drop items.
@@ -78,10 +77,7 @@ fn lost(came: &Value, read: &Value, position: &str) -> Option<String> {
         }
         (Value::Array(came), Value::Null) if !came.is_empty() => Some(position.to_owned()),
         (Value::Object(came), Value::Object(read)) => {
-            came.iter().find_map(|(key, value)| match read.get(key) {
-                Some(read) => lost(value, read, key),
-                None => None,
-            })
+            came.iter().find_map(|(key, value)| lost(value, read.get(key)?, key))
         }
         _ => None,
     }

@@ -13,6 +13,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::*;
+use crate::model::{AgentRequest, RpcError};
 use crate::model::{ContentBlock, SessionId, SessionWorkspace};
 
 /// The golden files; each has one snapshot.
@@ -205,7 +206,7 @@ fn the_fast_path_and_the_full_decoder_agree() {
         for version in [0, 2] {
             let decoder = || {
                 let mut decoder = Decoder::default();
-                decoder.version = version;
+                decoder.is_v2 = version == 2;
                 decoder
             };
             let (mut fast, mut long) = (decoder(), decoder());

@@ -1,12 +1,9 @@
 //! Decodes tool calls: announcements, updates, and the call in a permission request.
 //!
-//! Produces one patch per message, with values found in the raw input, raw output and `_meta`; `core` merges it with
-//! the call. ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
+//! ACP v1 tool-calls: in an update, absent and `null` mean unchanged; `content` and `locations` replace.
 //! Codex, pi and Claude send the output of their commands only in `_meta`, as `terminal_info`, `terminal_output` (or
 //! `terminal_output_delta`) and `terminal_exit`.
 //! Invariant: unknown content is shown raw; unknown keys are stored in `extra`.
-
-use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -26,15 +23,9 @@ use super::value::{
 };
 use super::{input, names, patches, wrappers};
 
-/// Decodes a tool call. `fallback`: the id of a call without one.
-pub fn decode(
-    mut call: Object,
-    is_announcement: bool,
-    fallback: ToolCallId,
-    decoder: &mut Decoder,
-) -> ToolCallPatch {
-    let id = take_text(&mut call, TOOL_ID).map_or(fallback, ToolCallId::from);
-    let mut patch = ToolCallPatch::new(id);
+/// Decodes a tool call. `id`: that of a call without one.
+pub fn decode(mut call: Object, is_announcement: bool, id: String, decoder: &mut Decoder) -> ToolCallPatch {
+    let mut patch = ToolCallPatch::new(take_text(&mut call, TOOL_ID).unwrap_or(id).into());
     patch.is_announcement = is_announcement;
 
     decode_head(&mut call, &mut patch);
@@ -94,12 +85,9 @@ fn decode_head(call: &mut Object, patch: &mut ToolCallPatch) {
 
 fn decode_input(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(value) = take(call, TOOL_INPUT) else { return };
-    let has_diff = patch
-        .content
-        .as_set()
-        .is_some_and(|content| content.iter().any(|item| matches!(item, ToolContent::Diff(_))));
-    let kind = patch.kind.as_set().copied();
-    patch.input = Patch::Set(input::read(&value, kind, has_diff));
+    let mut content = patch.content.as_set().into_iter().flatten();
+    let has_diff = content.any(|item| matches!(item, ToolContent::Diff(_)));
+    patch.input = Patch::Set(input::read(&value, patch.kind.as_set().copied(), has_diff));
     if patch.locations == Patch::Keep
         && let Some(object) = value.as_object()
         && let files @ [_, _, ..] = input::files(object).as_slice()
@@ -125,18 +113,15 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
     let Some(Value::Object(meta)) = call.get_mut("_meta") else { return };
     patch.terminals = take_terminals(meta, &patch.id);
     for news in &patch.terminals {
-        if let AgentTerminal::Exit { status, .. } = news
-            && let Some(code) = status.code
-        {
-            patch.exit_code = Patch::Set(code);
+        if let AgentTerminal::Exit { status: ExitInfo { code: Some(code), .. }, .. } = news {
+            patch.exit_code = Patch::Set(*code);
         }
     }
     if let Some(Value::Object(claude)) = meta.get_mut("claudeCode") {
         patch.parent = take_text(claude, &["parentToolUseId"]).map(ToolCallId::from);
-        if patch.name == Patch::Keep
-            && let Some(name) = claude.get("toolName").and_then(Value::as_str)
-        {
-            patch.name = Patch::Set(name.to_owned());
+        if patch.name == Patch::Keep {
+            patch.name =
+                Patch::from_option(claude.get("toolName").and_then(Value::as_str).map(str::to_owned));
         }
     }
     if patch.parent.is_none() {
@@ -144,8 +129,7 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
         patch.parent = take_text(meta, keys).map(ToolCallId::from);
     }
     if patch.exit_code == Patch::Keep {
-        let code = meta.get("exit_code").or_else(|| meta.get("exitCode")).and_then(whole);
-        patch.exit_code = Patch::from_option(code.and_then(|code| i32::try_from(code).ok()));
+        patch.exit_code = Patch::from_option(first_code(meta, &["exit_code", "exitCode"]));
     }
     if meta.is_empty() {
         call.shift_remove("_meta");
@@ -165,17 +149,15 @@ pub fn decode_content(items: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
     let items = list(items);
     let total = items.len();
     let mut unknown = 0;
-    let content: Vec<ToolContent> = items
-        .into_iter()
-        .flat_map(|item| {
-            let decoded = decode_item(item, decoder);
-            let is_unknown = |item: &ToolContent| {
-                matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
-            };
-            unknown += usize::from(decoded.iter().any(is_unknown));
-            decoded
-        })
-        .collect();
+    let mut content = Vec::new();
+    for item in items {
+        let decoded = decode_item(item, decoder);
+        let is_unknown = |item: &ToolContent| {
+            matches!(item, ToolContent::Unknown(_) | ToolContent::Block(ContentBlock::Unknown(_)))
+        };
+        unknown += usize::from(decoded.iter().any(is_unknown));
+        content.extend(decoded);
+    }
     decoder.report_lost("content", unknown, total, true);
     content
 }
@@ -224,10 +206,9 @@ fn decode_diff(mut item: Object) -> Vec<ToolContent> {
     if !item.get("newText").is_some_and(Value::is_string)
         && let Some(Value::String(text)) = take(&mut item, &["unified_diff", "unifiedDiff", "diff", "patch"])
     {
-        let path = item.get("path").and_then(Value::as_str);
-        if let Some(path) = path {
+        if let Some(path) = item.get("path").and_then(Value::as_str) {
             let change = DiffChange::Patch(text.into());
-            return vec![ToolContent::Diff(FileDiff { path: PathBuf::from(path), change })];
+            return vec![ToolContent::Diff(FileDiff { path: path.into(), change })];
         }
         let files = patches::split(&text, None);
         if !files.is_empty() {
@@ -271,15 +252,12 @@ fn take_terminals(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
     for keys in TERMINAL_EVENTS {
         for row in take_list(meta, &keys) {
             let Some(row) = object_with(row, "data") else { continue };
-            let id =
-                first_text(&row, TERMINAL_ID).map_or_else(|| TerminalId(call.0.clone()), TerminalId::from);
+            let id = first_text(&row, TERMINAL_ID).map_or(TerminalId(call.0.clone()), TerminalId::from);
+            let text = |keys: &[&str]| first_text(&row, keys);
             news.extend(match keys {
-                ["terminal_info", _] => {
-                    Some(AgentTerminal::Info { id, cwd: first_text(&row, &["cwd"]).map(Into::into) })
-                }
+                ["terminal_info", _] => Some(AgentTerminal::Info { id, cwd: text(&["cwd"]).map(Into::into) }),
                 ["terminal_exit", _] => Some(AgentTerminal::Exit { id, status: exit_info(&row) }),
-                _ => first_text(&row, &["data", "output", "delta"])
-                    .map(|data| AgentTerminal::Output { id, data }),
+                _ => text(&["data", "output", "delta"]).map(|data| AgentTerminal::Output { id, data }),
             });
         }
     }
@@ -287,8 +265,11 @@ fn take_terminals(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
 }
 
 pub fn exit_info(row: &Object) -> ExitInfo {
-    let code = first(row, &["exit_code", "exitCode"]).and_then(whole);
-    ExitInfo { code: code.and_then(|code| i32::try_from(code).ok()), signal: first_text(row, &["signal"]) }
+    ExitInfo { code: first_code(row, &["exit_code", "exitCode"]), signal: first_text(row, &["signal"]) }
+}
+
+fn first_code(object: &Object, keys: &[&str]) -> Option<i32> {
+    i32::try_from(keys.iter().filter_map(|key| object.get(*key)).find_map(whole)?).ok()
 }
 
 /// Keys of the output text, in order of preference.
@@ -296,7 +277,6 @@ const OUTPUT_TEXT: &[&str] =
     &["formatted_output", "aggregated_output", "output", "text", "content", "result", "message", "error"];
 const EXIT_CODE: &[&str] =
     &["exit_code", "exitCode", "exit_status", "exitStatus", "returncode", "returnCode", "exit"];
-
 const MAX_DEPTH: u8 = 4;
 
 /// The text of an output: a string, the text under a common key, or the texts of a list of blocks.
@@ -334,12 +314,9 @@ fn streams(object: &Object) -> Option<String> {
 
 fn exit_code(output: &Value) -> Option<i32> {
     let object = output.as_object()?;
-    let code = |object: &Object| {
-        let found = EXIT_CODE.iter().filter_map(|key| object.get(*key)).find_map(whole)?;
-        i32::try_from(found).ok()
-    };
-    code(object).or_else(|| {
-        ["metadata", "exitStatus", "exit_status"].iter().find_map(|key| code(object.get(*key)?.as_object()?))
+    first_code(object, EXIT_CODE).or_else(|| {
+        let parts = ["metadata", "exitStatus", "exit_status"];
+        parts.iter().find_map(|key| first_code(object.get(*key)?.as_object()?, EXIT_CODE))
     })
 }
 

@@ -1,14 +1,12 @@
 //! Decodes session updates through a JSON tree.
 //!
-//! Finds the update and its session in any known wrapper, maps the update to its official name, and calls the
-//! decoder of its kind. Official text chunks are decoded by `fast`.
 //! Invariant: an update that no decoder accepts becomes `Unknown` with all of its JSON.
 
 use serde_json::Value;
 
 use crate::model::{
     AnomalyKind, ContentBlock, MessageId, Patch, Plan, PlanBody, PlanEntry, PlanId, Raw, Role, SessionId,
-    SessionUpdate, Severity, SubagentPatch, ToolCallId, ToolCallPatch, UNREADABLE, Usage,
+    SessionUpdate, Severity, SubagentPatch, ToolCallPatch, UNREADABLE, Usage,
 };
 
 use super::decoder::Decoder;
@@ -27,7 +25,7 @@ const COMPACTION_ID: &[&str] = &["compactionId", "compaction_id", "id"];
 
 pub fn decode(text: &str, decoder: &mut Decoder) {
     if decoder.quirks.is_strict
-        && let Err(why) = strict::update(text, decoder.is_v2())
+        && let Err(why) = strict::update(text, decoder.is_v2)
     {
         return refuse(text, &why, decoder);
     }
@@ -36,9 +34,13 @@ pub fn decode(text: &str, decoder: &mut Decoder) {
         return show_unreadable(text, decoder);
     };
     let named = session_name(&params);
-    let update = match take(&mut params, &["update"]) {
-        Some(Value::Object(update)) => update,
-        _ => flat(params, decoder),
+    let update = if let Some(Value::Object(update)) = take(&mut params, &["update"]) {
+        update
+    } else {
+        // Some agents omit the wrapper.
+        decoder.learn(Quirk::FLAT_UPDATES);
+        take(&mut params, SESSION_ID);
+        params
     };
     // The session inside a subagent's update is the child, not the sender.
     let tells_of_child = first_text(&update, UPDATE_KIND).as_deref() == Some("subagent_update");
@@ -60,8 +62,7 @@ pub fn show_unreadable(text: &str, decoder: &mut Decoder) {
     const MAX_CHARS: usize = 64 << 10;
     let Some(session) = decoder.only_session() else { return };
     let raw = raw(&text.chars().take(MAX_CHARS).collect::<String>().into());
-    let update = SessionUpdate::Unknown { name: UNREADABLE.to_owned(), raw };
-    decoder.push(&session, update);
+    decoder.push(&session, SessionUpdate::Unknown { name: UNREADABLE.to_owned(), raw });
 }
 
 fn refuse(text: &str, why: &str, decoder: &mut Decoder) {
@@ -89,20 +90,10 @@ pub fn push_notice(session: &SessionId, title: String, description: Option<Strin
     decoder.push(session, SessionUpdate::notice(Severity::Warning, title, description));
 }
 
-/// Treats the params as the update, for agents that omit the wrapper.
-fn flat(mut params: Object, decoder: &mut Decoder) -> Object {
-    decoder.learn(Quirk::FLAT_UPDATES);
-    take(&mut params, SESSION_ID);
-    params
-}
-
 /// The original update. Parsed again, because the decoders consume it; this is rare.
 fn raw_update(text: &str) -> Raw {
     let mut params = parse_object(text).unwrap_or_default();
-    match take(&mut params, &["update"]) {
-        Some(update) => raw(&update),
-        None => raw(&Value::Object(params)),
-    }
+    raw(&take(&mut params, &["update"]).unwrap_or(Value::Object(params)))
 }
 
 pub fn session_name(object: &Object) -> Option<String> {
@@ -119,17 +110,17 @@ impl Update<'_> {
         let key = UPDATE_KIND.iter().find(|key| update.get(**key).is_some_and(Value::is_string));
         let spelled = key.and_then(|key| update.get(*key)?.as_str()).unwrap_or("?").to_owned();
         let name = official(UPDATES, &spelled);
-        if name != spelled && name != "?" && !self.decoder.is_v2() {
+        if name != spelled && name != "?" && !self.decoder.is_v2 {
             self.decoder.learn(Quirk::OWN_UPDATE_NAMES);
         }
-        if !self.decoder.is_v2()
+        if !self.decoder.is_v2
             && matches!(spelled.as_str(), "agent_message" | "agent_thought" | "user_message")
             && first_text(&update, MESSAGE_ID).is_none()
         {
             // A complete message; later chunks must not be joined to it.
             update.insert("messageId".to_owned(), self.decoder.make_id("message").into());
         }
-        let is_done = self.decoder.is_v2() && self.decode_v2(&spelled, &mut update).is_some();
+        let is_done = self.decoder.is_v2 && self.decode_v2(&spelled, &mut update).is_some();
         let mut is_known = true;
         if !is_done && self.decode_kind(&name, &mut update, &mut is_known).is_none() {
             if is_known {
@@ -159,8 +150,7 @@ impl Update<'_> {
             }
             "state_update" => self.decoder.turn_news.push(v2::state(self.session.clone(), update)?),
             "tool_call_content_chunk" => {
-                let id = ToolCallId::from(first_text(update, TOOL_ID)?);
-                let mut patch = ToolCallPatch::new(id);
+                let mut patch = ToolCallPatch::new(first_text(update, TOOL_ID)?.into());
                 patch.more_content = tools::decode_content(take(update, &["content"])?, self.decoder);
                 self.push(SessionUpdate::Tool(Box::new(patch)));
             }
@@ -199,7 +189,11 @@ impl Update<'_> {
             "usage_update" => usage(update)?,
             "notice" => notice(update)?,
             "compaction_update" => self.compaction(update)?,
-            "compaction_summary_chunk" => self.compaction_chunk(update)?,
+            "compaction_summary_chunk" => {
+                let id = first_text(update, COMPACTION_ID)?;
+                let text = self.text_of("content", take(update, MESSAGE_CONTENT)?);
+                SessionUpdate::CompactionChunk { id, text }
+            }
             "subagent_update" => self.subagent(update)?,
             "session_message" => return self.subagent_message(update, true),
             "session_message_chunk" => return self.subagent_message(update, false),
@@ -240,7 +234,7 @@ impl Update<'_> {
                 block => {
                     unknown += usize::from(matches!(block, ContentBlock::Unknown(_)));
                     self.push(match message.cloned() {
-                        Some(message) if self.decoder.is_v2() => SessionUpdate::Message {
+                        Some(message) if self.decoder.is_v2 => SessionUpdate::Message {
                             role,
                             message,
                             content: Patch::Keep,
@@ -269,14 +263,14 @@ impl Update<'_> {
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }
-        let nulls = if self.decoder.is_v2() { v2::nulls(&call) } else { Vec::new() };
+        let nulls = if self.decoder.is_v2 { v2::nulls(&call) } else { Vec::new() };
         let id = match first_text(&call, TOOL_ID) {
             Some(id) => id,
             None if is_announcement => self.decoder.make_id("tool"),
             // In an update, the id is required.
             None => return None,
         };
-        let mut patch = tools::decode(call, is_announcement, ToolCallId::from(id), self.decoder);
+        let mut patch = tools::decode(call, is_announcement, id, self.decoder);
         v2::clear(&mut patch, &nulls);
         wrappers::take_off(&mut patch, self.decoder);
         Some(SessionUpdate::Tool(Box::new(patch)))
@@ -298,12 +292,6 @@ impl Update<'_> {
         let status = update.get("status")?.as_str()?.to_owned();
         let error = patch_text(update, "error");
         Some(SessionUpdate::Compaction { id, status, summary, error })
-    }
-
-    fn compaction_chunk(&mut self, update: &mut Object) -> Option<SessionUpdate> {
-        let id = first_text(update, COMPACTION_ID)?;
-        let text = self.text_of("content", take(update, MESSAGE_CONTENT)?);
-        Some(SessionUpdate::CompactionChunk { id, text })
     }
 
     /// The Markdown of the text blocks; others are reported.
@@ -339,8 +327,7 @@ impl Update<'_> {
         let recipient = first_text(update, &["recipientSessionId", "recipient_session_id"]);
         let is_own = |name: &String| name == self.session.as_str();
         let names_child = |name: &String| !is_own(name) && self.decoder.is_child(name);
-        let role = if sender.as_ref().is_some_and(names_child) || recipient.as_ref().is_some_and(names_child)
-        {
+        let role = if sender.iter().chain(&recipient).any(names_child) {
             Role::SubagentMessage
         } else if recipient.as_ref().is_some_and(is_own) {
             Role::User
@@ -352,9 +339,7 @@ impl Update<'_> {
         let was_reported = known.is_some_and(|(.., was_reported)| was_reported);
         let content = take(update, MESSAGE_CONTENT);
         let has_content = content.is_some();
-        if let Some(content) = content
-            && !(is_whole && was_reported)
-        {
+        if let Some(content) = content.filter(|_| !is_whole || !was_reported) {
             self.blocks(role, Some(&message), content::decode_many(content));
         }
         self.decoder.subagent_message = Some((message, role, was_reported || has_content));
@@ -377,10 +362,8 @@ fn patch_text(object: &mut Object, key: &str) -> Patch<String> {
 
 fn usage(update: &mut Object) -> Option<SessionUpdate> {
     let used_tokens = first(update, &["used", "usedTokens", "used_tokens"])?.as_u64()?;
-    let size_tokens = match first(update, &["size", "sizeTokens", "size_tokens", "total", "limit"]) {
-        Some(size) => size.as_u64()?,
-        None => 0,
-    };
+    let size = first(update, &["size", "sizeTokens", "size_tokens", "total", "limit"]);
+    let size_tokens = size.map_or(Some(0), Value::as_u64)?;
     let cost = take(update, &["cost"]).and_then(|cost| typed(cost).ok());
     Some(SessionUpdate::Usage(Usage { used_tokens, size_tokens, cost }))
 }

@@ -4,7 +4,6 @@
 //! respond with version 1.
 //! Source: ACP v2 (draft), schema feature `unstable_protocol_v2`.
 
-use agent_client_protocol_schema::v2 as schema;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -13,13 +12,8 @@ use crate::model::{AgentCapabilities, AgentTerminal, Patch, SessionId, TerminalI
 
 use super::decoder::TurnNews;
 use super::replies;
-use super::value::{Object, fill, first_text, into_object, take, take_text, typed};
+use super::value::{Object, fill, first_text, into_object, take, take_text};
 use super::{initialize, tools};
-
-/// Checks a response to `initialize` of version 2.
-pub fn check_initialize(result: &Object) -> Result<(), String> {
-    typed::<schema::InitializeResponse>(result.clone().into()).map(|_| ())
-}
 
 /// Agents with sessions can list, resume and close them; loading is resuming with a replay.
 pub fn add_capabilities(can: &mut AgentCapabilities, reported: &Object) {
@@ -35,8 +29,7 @@ pub fn state(session: SessionId, update: &mut Object) -> Option<TurnNews> {
     if first_text(update, &["state"])? != "idle" {
         return Some(TurnNews::Went(session));
     }
-    let ended = replies::decode_turn(update);
-    Some(TurnNews::Ended(session, ended))
+    Some(TurnNews::Ended(session, replies::decode_turn(update)))
 }
 
 /// The keys of a call that are `null`, which clears the field.
@@ -53,10 +46,7 @@ pub fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
             "content" => patch.content = Patch::Clear,
             "locations" => patch.locations = Patch::Clear,
             "rawInput" => (patch.raw_input, patch.input) = (Patch::Clear, Patch::Clear),
-            "rawOutput" => {
-                patch.raw_output = Patch::Clear;
-                patch.output_text = Patch::Clear;
-            }
+            "rawOutput" => (patch.raw_output, patch.output_text) = (Patch::Clear, Patch::Clear),
             _ => {}
         }
     }
@@ -80,8 +70,7 @@ pub fn terminal(update: &Object, is_whole: bool) -> Option<Vec<AgentTerminal>> {
     };
     news.extend(output.map(|bytes| AgentTerminal::Bytes { id: id.clone(), bytes, is_whole }));
     if let Some(Value::Object(exit)) = update.get("exitStatus") {
-        let status = tools::exit_info(exit);
-        news.push(AgentTerminal::Exit { id, status });
+        news.push(AgentTerminal::Exit { id, status: tools::exit_info(exit) });
     }
     Some(news)
 }
@@ -107,9 +96,7 @@ pub fn take_subject(params: &mut Object) -> Option<String> {
         }
         kind => {
             if kind == Some("command") {
-                if let Some(id) = take(&mut subject, &["toolCallId"]) {
-                    call.insert("toolCallId".to_owned(), id);
-                }
+                call.extend(take(&mut subject, &["toolCallId"]).map(|id| ("toolCallId".to_owned(), id)));
                 call.insert("kind".to_owned(), "execute".into());
                 subject.shift_remove("type");
             }

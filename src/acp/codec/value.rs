@@ -52,25 +52,22 @@ impl<'de> Visitor<'de> for Tree {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(Self)? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
+        std::iter::from_fn(|| items.next_element_seed(Self).transpose()).collect()
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
         let mut object = Object::new();
         while let Some(key) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(Self)?;
-            let earlier = match object.entry(key) {
+            match object.entry(key) {
                 Entry::Vacant(free) => {
                     free.insert(value);
-                    continue;
                 }
-                Entry::Occupied(mut taken) => (taken.key().clone(), taken.insert(value)),
-            };
-            keep_duplicate(&mut object, earlier);
+                Entry::Occupied(mut taken) => {
+                    let earlier = (taken.key().clone(), taken.insert(value));
+                    keep_duplicate(&mut object, earlier);
+                }
+            }
         }
         Ok(Value::Object(object))
     }
@@ -91,23 +88,14 @@ fn keep_duplicate(object: &mut Object, (key, value): (String, Value)) {
     *count = count.as_u64().unwrap_or(0).saturating_add(1).into();
 }
 
-/// Parses a JSON object; `None`: invalid or another type.
 pub fn parse_object(text: &str) -> Option<Object> {
-    match parse(text)? {
-        Value::Object(object) => Some(object),
-        _ => None,
-    }
+    if let Value::Object(object) = parse(text)? { Some(object) } else { None }
 }
 
-/// The object in a value; empty for any other type.
 pub fn into_object(value: Value) -> Object {
-    match value {
-        Value::Object(object) => object,
-        _ => Object::new(),
-    }
+    if let Value::Object(object) = value { object } else { Object::new() }
 }
 
-/// The object without its fields that are `null`.
 pub fn without_nulls(value: Value) -> Value {
     let mut object = into_object(value);
     object.retain(|_, value| !value.is_null());
@@ -183,7 +171,16 @@ pub fn list(value: Value) -> Vec<Value> {
     }
 }
 
-/// Removes a list; see [`list`]. Empty if it is absent.
+/// The items of an array; none for any other value.
+pub fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+    value.and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The strings of an array.
+pub fn texts<T: FromIterator<String>>(value: Option<&Value>) -> T {
+    items(value).filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
 pub fn take_list(object: &mut Object, keys: &[&str]) -> Vec<Value> {
     take(object, keys).map(list).unwrap_or_default()
 }

@@ -21,8 +21,7 @@ pub fn take_off(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
     if decoder.quirks.is_strict {
         return;
     }
-    let is_over = patch.status.as_set().is_some_and(|status| status.is_final());
-    if is_over {
+    if patch.status.as_set().is_some_and(|status| status.is_final()) {
         bare_output(patch, decoder);
     } else {
         bare_input(patch, decoder);
@@ -60,10 +59,8 @@ fn bare_output(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
 
 /// While a call is prepared, its content may repeat its input as JSON.
 fn bare_input(patch: &mut ToolCallPatch, decoder: &mut Decoder) {
-    let Some([ToolContent::Block(ContentBlock::Text(text))]) = patch.content.as_set().map(Vec::as_slice)
-    else {
-        return;
-    };
+    let content = patch.content.as_set().map(Vec::as_slice);
+    let Some([ToolContent::Block(ContentBlock::Text(text))]) = content else { return };
     if text.starts_with("Summary: ") && patch.raw_input.as_set().is_some() {
         decoder.learn(Quirk::INPUT_AS_CONTENT);
         patch.content = Patch::Set(Vec::new());
@@ -94,14 +91,11 @@ fn report(text: &str) -> Option<Bare<'_>> {
     let (error, tail) = tail.split_once("\nExit Code: ")?;
     let (code, tail) = tail.split_once("\nSignal: ")?;
     let signal = tail.lines().next().unwrap_or_default();
+    let is_none = |value: &str| matches!(value.trim(), "(none)" | "(empty)" | "");
     // An error or a signal is not reported anywhere else, so the wrapper is not removed.
     let is_plain = is_none(error) && (is_none(signal) || signal.trim() == "0");
     let output = if is_none(output) { "" } else { output };
     is_plain.then(|| (output, code.trim().parse().ok()))
-}
-
-fn is_none(value: &str) -> bool {
-    matches!(value.trim(), "(none)" | "(empty)" | "")
 }
 
 /// `Tool: NAME`, `Result:`, the output, and lines that begin with an emoji. Source: `OpenHands`, `TerminalObservation`.
@@ -114,13 +108,11 @@ fn tool_result(text: &str) -> Option<Bare<'_>> {
     loop {
         let trimmed = output.trim_end();
         let (before, last) = trimmed.rsplit_once('\n').unwrap_or(("", trimmed));
-        let fact = last.trim_start_matches(|c: char| !c.is_alphanumeric());
-        let has_pictogram = !last.is_ascii();
-        if has_pictogram && let Some(code) = fact.strip_prefix("Exit code: ") {
+        // Only lines with a pictogram.
+        let fact = if last.is_ascii() { "" } else { last.trim_start_matches(|c: char| !c.is_alphanumeric()) };
+        if let Some(code) = fact.strip_prefix("Exit code: ") {
             exit_code = code.trim().parse().ok();
-        } else if !has_pictogram
-            || !["Working directory: ", "Python interpreter: "].iter().any(|known| fact.starts_with(known))
-        {
+        } else if !fact.starts_with("Working directory: ") && !fact.starts_with("Python interpreter: ") {
             return Some((trimmed, exit_code));
         }
         output = before;
@@ -155,13 +147,10 @@ pub fn readable_title(patch: &mut ToolCallPatch) {
         (None, Some(other)) if names.is_empty() => other.clone(),
         _ => names.join(", "),
     };
-    let title = match (head, about.as_str()) {
-        ("", "") => return,
-        ("", about) => about.to_owned(),
-        (head, "") => head.to_owned(),
-        (head, about) => format!("{head}: {about}"),
-    };
-    patch.title = Patch::Set(title);
+    let parts: Vec<&str> = [head, &about].into_iter().filter(|part| !part.is_empty()).collect();
+    if !parts.is_empty() {
+        patch.title = Patch::Set(parts.join(": "));
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::dialect::{self, Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile};
 
@@ -36,10 +36,10 @@ impl Dialect for ActiveContext {
     fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
         let Message::Response { id, outcome } = message else { return false };
         let Some(id) = id_number(id).filter(|id| self.resuming.remove(id)) else { return false };
-        if *outcome != Ok("null") {
-            return false;
+        let is_gone = *outcome == Ok("null");
+        if is_gone {
+            out.respond(id, Err(super::no_session()));
         }
-        out.respond(id, Err(dialect::no_session()));
-        true
+        is_gone
     }
 }

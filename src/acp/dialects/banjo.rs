@@ -7,14 +7,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::dialect::{self, Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::codec::errors;
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile, RpcError};
 
 /// Maximum bytes of params: the agent reads lines of up to 4 MiB; the rest is for the envelope.
 const MAX_PARAMS_BYTES: usize = (4 << 20) - 1024;
-
 /// How long the agent waits for the response to a permission request.
 const TIMEOUT_SECS: u32 = 30;
 
@@ -51,19 +50,15 @@ impl Dialect for Banjo {
         let can = &mut info.capabilities;
         (can.can_resume, can.deaf_in_turn) = (true, self.is_remote);
         can.permission_limit_secs = Some(TIMEOUT_SECS);
+        let named = "parlor identifies as `banjo-parlor`, so that the agent sends its models and options.";
+        let deaf = "The agent reads no input during a turn: responses and cancellation arrive when it ends.";
         let notes = [
-            (
-                self.is_early,
-                "parlor identifies as `banjo-parlor`, so that the agent sends its models and options.",
-            ),
+            (self.is_early, named),
             (!self.resumes, "Sessions are resumed with `unstable_resumeSession`."),
             (true, "If a mode is rejected, its old name is tried."),
             (true, "The agent treats an unanswered question as declined after 30 s."),
             (true, "Messages to the agent are limited to 4 MiB."),
-            (
-                self.is_remote,
-                "The agent reads no input during a turn: responses and cancellation arrive when it ends.",
-            ),
+            (self.is_remote, deaf),
         ];
         info.quirks.extend(notes.iter().filter(|(applies, _)| *applies).map(|(_, note)| (*note).to_owned()));
     }
@@ -71,17 +66,16 @@ impl Dialect for Banjo {
     fn call(&mut self, id: u64, call: &Call, message: &mut Method) -> Result<(), String> {
         match call {
             Call::ResumeSession(session, workspace) if !self.resumes => {
-                let params =
-                    json!({"sessionId": session.as_str(), "cwd": workspace.folder().to_string_lossy()});
+                let params = json!({"sessionId": session, "cwd": workspace.folder().to_string_lossy()});
                 *message = ("unstable_resumeSession", params.to_string());
             }
             Call::SetMode(session, mode) => {
-                let params = json!({"sessionId": session.as_str(), "mode": mode.as_str()});
+                let params = json!({"sessionId": session, "mode": mode});
                 self.modes.insert(id, params.to_string());
             }
             _ => {}
         }
-        dialect::check_size(message.1.len(), MAX_PARAMS_BYTES)
+        super::check_size(message.1.len(), MAX_PARAMS_BYTES)
     }
 
     fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {

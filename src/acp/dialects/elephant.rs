@@ -7,19 +7,21 @@
 
 use serde_json::Value;
 
-use super::dialect::{Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::codec::value::{Object, parse_object};
 use crate::acp::envelope::Message;
 use crate::model::{AgentInfo, Call, Profile};
 
 pub const MAX_BODY_BYTES: usize = 4 << 20;
-
 /// Minimum length of a chunk that may have been trimmed: the agent collects 64 characters before it trims and sends.
 const MIN_CHARS: usize = 48;
 
 #[derive(Debug, Default)]
 pub struct Elephant {
-    chunks: WhitespaceRepair,
+    /// Session, kind and last character of the previous chunk, if the next one may continue it.
+    previous: Option<(String, String, char)>,
+    /// Whether a chunk had leading or trailing whitespace, so that the agent does not trim.
+    keeps_space: bool,
 }
 
 impl Elephant {
@@ -30,64 +32,12 @@ impl Elephant {
         let update = params.get_mut("update")?.as_object_mut()?;
         let kind = update.get("sessionUpdate")?.as_str()?.to_owned();
         if kind.starts_with("tool_call") {
-            self.chunks.break_off();
+            self.previous = None;
         }
         let Value::String(text) = update.get_mut("content")?.get_mut("text")? else { return None };
         let len_bytes = text.len();
-        self.chunks.mend(&session, &kind, text);
+        self.mend(&session, &kind, text);
         (text.len() > len_bytes).then(|| (session, std::mem::take(update)))
-    }
-}
-
-impl Dialect for Elephant {
-    fn describe(&self, info: &mut AgentInfo) {
-        info.profile = Some(Profile::Elephant);
-        info.quirks.extend([
-            "MCP servers are sent with a `type` field.".to_owned(),
-            "Chunks have no leading or trailing whitespace; parlor restores the likely spaces.".to_owned(),
-        ]);
-    }
-
-    fn call(&mut self, _id: u64, call: &Call, (_, params): &mut Method) -> Result<(), String> {
-        if let Call::Prompt(..) = call {
-            self.chunks.break_off();
-        } else if let Some(mut object) = parse_object(params) {
-            let servers = object.get_mut("mcpServers").and_then(Value::as_array_mut).into_iter().flatten();
-            for server in servers.filter_map(Value::as_object_mut) {
-                server.entry("type").or_insert_with(|| "stdio".into());
-            }
-            *params = Value::Object(object).to_string();
-        }
-        Ok(())
-    }
-
-    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
-        match message {
-            Message::Notification { method, params: Some(params) } if method == "session/update" => {
-                let mended = self.mended(params);
-                if let Some((session, update)) = mended {
-                    out.update(&session, &update);
-                    return true;
-                }
-            }
-            Message::Request { .. } => self.chunks.break_off(),
-            _ => {}
-        }
-        false
-    }
-}
-
-#[derive(Debug, Default)]
-struct WhitespaceRepair {
-    /// Session, kind and last character of the previous chunk, if the next one may continue it.
-    previous: Option<(String, String, char)>,
-    /// Whether a chunk had leading or trailing whitespace, so that the agent does not trim.
-    keeps_space: bool,
-}
-
-impl WhitespaceRepair {
-    fn break_off(&mut self) {
-        self.previous = None;
     }
 
     /// Adds whitespace before `text` if it was probably trimmed, and stores its end for the next chunk.
@@ -105,25 +55,58 @@ impl WhitespaceRepair {
         };
         if begins_block(text) {
             text.insert(0, '\n');
-        } else if is_word_end(before) && first.is_alphanumeric() {
+        } else if (before.is_alphanumeric() || ".,;:!?".contains(before)) && first.is_alphanumeric() {
             text.insert(0, ' ');
         }
     }
 }
 
-fn is_word_end(ch: char) -> bool {
-    ch.is_alphanumeric() || matches!(ch, '.' | ',' | ';' | ':' | '!' | '?')
+impl Dialect for Elephant {
+    fn describe(&self, info: &mut AgentInfo) {
+        info.profile = Some(Profile::Elephant);
+        info.quirks.extend([
+            "MCP servers are sent with a `type` field.".to_owned(),
+            "Chunks have no leading or trailing whitespace; parlor restores the likely spaces.".to_owned(),
+        ]);
+    }
+
+    fn call(&mut self, _id: u64, call: &Call, (_, params): &mut Method) -> Result<(), String> {
+        if let Call::Prompt(..) = call {
+            self.previous = None;
+        } else if let Some(mut object) = parse_object(params) {
+            let servers = object.get_mut("mcpServers").and_then(Value::as_array_mut).into_iter().flatten();
+            for server in servers.filter_map(Value::as_object_mut) {
+                server.entry("type").or_insert_with(|| "stdio".into());
+            }
+            *params = Value::Object(object).to_string();
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
+        match message {
+            Message::Notification { method, params: Some(params) } if method == "session/update" => {
+                if let Some((session, update)) = self.mended(params) {
+                    out.update(&session, &update);
+                    return true;
+                }
+            }
+            Message::Request { .. } => self.previous = None,
+            _ => {}
+        }
+        false
+    }
 }
 
 /// Whether a text begins with a Markdown block that needs its own line: a list item, heading, fence or table row.
 fn begins_block(text: &str) -> bool {
     let line = text.lines().next().unwrap_or_default();
-    let has_mark =
-        ["- ", "* ", "+ ", "# ", "## ", "### ", "#### ", "> "].iter().any(|mark| line.starts_with(mark));
+    let marks = ["- ", "* ", "+ ", "# ", "## ", "### ", "#### ", "> ", "```"];
+    let has_mark = marks.iter().any(|mark| line.starts_with(mark));
     let number = line.trim_start_matches(|ch: char| ch.is_ascii_digit());
     let is_numbered = number.len() < line.len() && (number.starts_with(". ") || number.starts_with(") "));
     let is_row = line.starts_with('|') && line.ends_with('|') && line.len() > 1;
-    has_mark || is_numbered || is_row || line.starts_with("```")
+    has_mark || is_numbered || is_row
 }
 
 #[cfg(test)]
@@ -134,7 +117,7 @@ mod tests {
     const LONG: &str = "The tests pass now, and all of them were run twice, ";
 
     fn joined(chunks: &[&str]) -> String {
-        let mut repair = WhitespaceRepair::default();
+        let mut repair = Elephant::default();
         chunks.iter().fold(String::new(), |all, chunk| {
             let mut text = (*chunk).to_owned();
             repair.mend("s", "agent_message_chunk", &mut text);
@@ -179,7 +162,7 @@ mod tests {
 
     #[test]
     fn repair_different_roles_are_not_joined() {
-        let mut repair = WhitespaceRepair::default();
+        let mut repair = Elephant::default();
         let mut text = format!("{LONG}end");
         repair.mend("s", "agent_thought_chunk", &mut text);
         let mut text = "word".to_owned();
@@ -187,7 +170,7 @@ mod tests {
         assert_eq!(text, "word");
         let mut text = format!("{LONG}end");
         repair.mend("s", "agent_message_chunk", &mut text);
-        repair.break_off();
+        repair.previous = None;
         let mut text = "word".to_owned();
         repair.mend("s", "agent_message_chunk", &mut text);
         assert_eq!(text, "word", "after a tool call");

@@ -5,7 +5,6 @@
 //! `done` or with the response to the prompt, whichever is first; `peer` gets one response.
 //! Source: the client page of `OpenOxide`.
 
-mod plan;
 mod turns;
 pub(in crate::acp) mod workspace;
 
@@ -14,16 +13,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use self::plan::Plan;
 use self::turns::Turns;
-use super::dialect::{Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::codec::decoder::Decoder;
 use crate::acp::codec::names::{
-    MESSAGE_CONTENT, NEW_SESSION_ID, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT, session_id,
+    MESSAGE_CONTENT, NEW_SESSION_ID, PLAN_STATUS, SESSION_ID, TOOL_ID, TOOL_INPUT, TOOL_NAME, TOOL_OUTPUT,
+    official, session_id,
 };
 use crate::acp::codec::tools::output_text;
 use crate::acp::codec::value::{
-    Object, first_text, into_object, list, parse_object, rename, take, take_text, without_nulls,
+    Object, first, first_text, into_object, list, parse_object, rename, take, take_text, whole, without_nulls,
 };
 use crate::acp::codec::{content, errors, options};
 use crate::acp::envelope::{Message, id_number};
@@ -32,11 +31,9 @@ use crate::model::{AgentCapabilities, AgentInfo, Call, Profile, RpcError, Sessio
 /// Names of its events; over HTTP, they are also the event names of the stream.
 pub const EVENTS: &[&str] =
     &["text_delta", "thinking_delta", "tool_use", "tool_result", "diff_block", "plan_step", "error", "done"];
-
 /// Boolean capabilities that only this protocol has.
 const CAPABILITIES: &[&str] =
     &["file_read", "file_write", "terminal_exec", "web_search", "session_fork", "streaming"];
-
 const EVENT_NAME: &[&str] = &["type", "event", "sessionUpdate"];
 
 #[derive(Debug, Default)]
@@ -81,18 +78,18 @@ impl OpenOxide {
         }
         let Some((session, folder, form)) = self.resuming.remove(&id) else { return false };
         match outcome {
-            Ok(_) => {
-                self.sessions.insert(session);
-                false
-            }
             Err(error) if errors::decode(error).code == RpcError::INVALID_PARAMS => {
                 let Some(params) = resume(&session, &folder, form + 1) else { return false };
                 out.to_agent.push((id, ("session/resume", params)));
                 self.resuming.insert(id, (session, folder, form + 1));
-                true
+                return true;
             }
-            Err(_) => false,
+            Err(_) => {}
+            Ok(_) => {
+                self.sessions.insert(session);
+            }
         }
+        false
     }
 
     fn on_event(&mut self, event: Event, out: &mut Translation) {
@@ -100,7 +97,7 @@ impl OpenOxide {
             return out.problems.push("Ignored an event without a session.");
         };
         let mut body = event.body;
-        match event.name {
+        let update = match event.name {
             "done" => return self.turns.on_done(&session, body, out),
             "error" => {
                 let error = errors::decode(&Value::Object(body).to_string());
@@ -108,9 +105,6 @@ impl OpenOxide {
                 out.update(&session, &into_object(notice));
                 return self.turns.on_error(&session, error, out.now);
             }
-            _ => self.turns.on_activity(&session, out.now),
-        }
-        let update = match event.name {
             "text_delta" => message("agent_message_chunk", &mut body),
             "thinking_delta" => message("agent_thought_chunk", &mut body),
             "tool_use" => Some(self.tool_use(body)),
@@ -118,6 +112,7 @@ impl OpenOxide {
             "diff_block" => self.diff_block(body),
             _ => self.plan.step(&session, &body),
         };
+        self.turns.on_activity(&session, out.now);
         match update {
             Some(update) => out.update(&session, &update),
             None => out.problems.push("Ignored an incomplete event."),
@@ -250,8 +245,8 @@ impl Dialect for OpenOxide {
                 ("session/create", params.to_string())
             }
             Call::ResumeSession(session, workspace) => {
-                let (session, folder) =
-                    (session.to_string(), workspace.folder().to_string_lossy().into_owned());
+                let session = session.to_string();
+                let folder = workspace.folder().to_string_lossy().into_owned();
                 let params = resume(&session, &folder, 0).unwrap_or_default();
                 self.resuming.insert(id, (session, folder, 0));
                 ("session/resume", params)
@@ -398,4 +393,86 @@ fn message(kind: &str, body: &mut Object) -> Option<Object> {
 fn named(kind: &str, mut update: Object) -> Object {
     update.insert("sessionUpdate".to_owned(), kind.into());
     update
+}
+
+/// Maximum number of entries of a plan, which are sent one at a time.
+const MAX_STEPS: usize = 1000;
+
+/// The plan of the session that reported a step last.
+#[derive(Debug, Default)]
+pub struct Plan {
+    session: String,
+    steps: Vec<Step>,
+}
+
+#[derive(Debug)]
+struct Step {
+    /// The position in the agent's numbering, if it sends one.
+    position: Option<i64>,
+    content: String,
+    status: String,
+}
+
+impl Plan {
+    /// Adds or changes a step, and returns the whole plan as an update. A step is known by its position, otherwise by
+    /// its text; a new one without a position completes the previous one. Positions may begin at 0 or 1, and the number
+    /// of steps may change.
+    pub fn step(&mut self, session: &str, event: &Object) -> Option<Object> {
+        if self.session != session {
+            *self = Self { session: session.to_owned(), steps: Vec::new() };
+        }
+        let position = first(event, &["index", "position", "number"])
+            .or_else(|| first(event, &["step", "current"]))
+            .and_then(number);
+        let status = first_text(event, &["status", "state"]).map(|word| official(PLAN_STATUS, &word));
+        let content = ["content", "text", "description", "title", "name", "step"]
+            .iter()
+            .filter_map(|key| event.get(*key).filter(|value| *key != "step" || number(value).is_none()))
+            .find_map(|value| value.as_str().map(str::to_owned));
+        // Steps without positions are numbered from 0.
+        if position.is_some() && self.steps.iter().all(|step| step.position.is_none()) {
+            for (at, step) in (0..).zip(&mut self.steps) {
+                step.position = Some(at);
+            }
+        }
+        let known = self.steps.iter_mut().find(|step| match position {
+            Some(_) => step.position == position,
+            None => Some(&step.content) == content.as_ref(),
+        });
+        if let Some(step) = known {
+            step.status = status.unwrap_or_else(|| std::mem::take(&mut step.status));
+            step.content = content.unwrap_or_else(|| std::mem::take(&mut step.content));
+        } else {
+            self.add(position, content.filter(|_| self.steps.len() < MAX_STEPS)?, status);
+        }
+        let entry =
+            |step: &Step| json!({"content": step.content, "priority": "medium", "status": step.status});
+        let entries: Vec<Value> = self.steps.iter().map(entry).collect();
+        Some(into_object(json!({"sessionUpdate": "plan", "entries": entries})))
+    }
+
+    fn add(&mut self, position: Option<i64>, content: String, status: Option<String>) {
+        if position.is_none()
+            && let Some(last) = self.steps.last_mut()
+        {
+            "completed".clone_into(&mut last.status);
+        }
+        let status = status.unwrap_or_else(|| "in_progress".to_owned());
+        let position = position.or_else(|| Some(self.steps.last()?.position?.saturating_add(1)));
+        // Steps may arrive out of order.
+        let at = self.steps.iter().position(|step| position.is_some() && step.position > position);
+        self.steps.insert(at.unwrap_or(self.steps.len()), Step { position, content, status });
+    }
+}
+
+/// The position of a step: `2`, `"2"`, `"2/5"`, `"2 of 5"`.
+fn number(value: &Value) -> Option<i64> {
+    let Some(text) = value.as_str() else { return whole(value) };
+    let (number, rest) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
+    let rest = rest.trim_start();
+    let total = rest.strip_prefix('/').or_else(|| rest.strip_prefix("of ")).unwrap_or(rest);
+    if !total.trim().bytes().all(|sign| sign.is_ascii_digit()) {
+        return None;
+    }
+    number.parse().ok()
 }

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::dialect::{self, Dialect, Method, Translation};
+use super::{Dialect, Method, Translation};
 use crate::acp::codec::names::SESSION_ID;
-use crate::acp::codec::value::{first_text, parse_object};
+use crate::acp::codec::value::{first_text, items, parse_object};
 use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, ContentBlock, Profile};
 
@@ -51,7 +51,7 @@ impl Dialect for ZeptoClaw {
 
     fn call(&mut self, id: u64, call: &Call, message: &mut Method) -> Result<(), String> {
         match call {
-            Call::Prompt(_, blocks) => dialect::check_size(prompt_bytes(blocks), MAX_PROMPT_BYTES),
+            Call::Prompt(_, blocks) => super::check_size(prompt_bytes(blocks), MAX_PROMPT_BYTES),
             Call::ResumeSession(session, _) if self.is_remote => {
                 self.resuming.insert(id, session.to_string());
                 *message = ("session/list", "{}".to_owned());
@@ -73,9 +73,9 @@ impl Dialect for ZeptoClaw {
         };
         let Ok(result) = outcome else { return false };
         let result = parse_object(result).unwrap_or_default();
-        let sessions = result.get("sessions").and_then(Value::as_array).into_iter().flatten();
-        let mut ids = sessions.filter_map(|item| first_text(item.as_object()?, SESSION_ID));
-        out.respond(id, if ids.any(|id| id == session) { Ok(json!({})) } else { Err(dialect::no_session()) });
+        let mut ids =
+            items(result.get("sessions")).filter_map(|item| first_text(item.as_object()?, SESSION_ID));
+        out.respond(id, if ids.any(|id| id == session) { Ok(json!({})) } else { Err(super::no_session()) });
         true
     }
 }

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 
 /// Deeper values become a string with their text. `serde_json` allows 128 levels, some of which are the message's own.
 const MAX_DEPTH: usize = 100;
-
 /// Shorter numbers without an exponent are always finite.
 const FINITE_CHARS: usize = 300;
 
@@ -45,7 +44,11 @@ pub fn repair(text: &str) -> Cow<'_, str> {
             _ => at += 1,
         }
     }
-    repair.finish()
+    if repair.copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    repair.replace(text.len(), text.len(), "");
+    Cow::Owned(repair.out)
 }
 
 /// Whether a short text needs no repair if a parser accepts it. For most messages, much faster than [`repair`].
@@ -72,7 +75,7 @@ struct Repair<'t> {
     out: String,
 }
 
-impl<'t> Repair<'t> {
+impl Repair<'_> {
     fn replace(&mut self, from: usize, to: usize, by: &str) {
         self.out.push_str(self.text.get(self.copied..from).unwrap_or_default());
         self.out.push_str(by);
@@ -112,14 +115,6 @@ impl<'t> Repair<'t> {
                 None => return bytes.len(),
             }
         }
-    }
-
-    fn finish(mut self) -> Cow<'t, str> {
-        if self.copied == 0 {
-            return Cow::Borrowed(self.text);
-        }
-        self.out.push_str(self.text.get(self.copied..).unwrap_or_default());
-        Cow::Owned(self.out)
     }
 }
 

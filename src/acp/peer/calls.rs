@@ -10,11 +10,9 @@ use tokio::time::Instant;
 use crate::model::{AgentEvent, Call, CallError, CallTag, Reply, SessionId, SessionUpdate};
 
 /// Silence after a state that may be the end of the turn, from an agent that reports only ends.
-const CONFIRMED_TIME: Duration = Duration::from_secs(2);
-
-/// The same from an agent that reports when it begins to work.
-const REPEATED_TIME: Duration = Duration::from_secs(30);
-
+pub const CONFIRMED_TIME: Duration = Duration::from_secs(2);
+/// The same from an agent that reports when it begins to work, and would report that of this turn.
+pub const REPEATED_TIME: Duration = Duration::from_secs(30);
 /// Number of finished requests that are remembered for late responses.
 const MAX_RETIRED: usize = 64;
 
@@ -31,11 +29,8 @@ pub struct Deadlines {
 
 impl Default for Deadlines {
     fn default() -> Self {
-        Self {
-            initialize: Duration::from_secs(180),
-            session: Duration::from_secs(180),
-            other: Duration::from_secs(60),
-        }
+        let (long, short) = (Duration::from_secs(180), Duration::from_secs(60));
+        Self { initialize: long, session: long, other: short }
     }
 }
 
@@ -65,8 +60,10 @@ pub struct Pending {
     /// Whether the response has arrived, but not the end of the turn.
     pub is_answered: bool,
     /// The end of its turn, unless more updates follow in time, and that time.
-    pub presumed_end: Option<(Box<Result<Reply, CallError>>, Duration)>,
+    pub presumed_end: Option<PresumedEnd>,
 }
+
+pub type PresumedEnd = (Box<Result<Reply, CallError>>, Duration);
 
 impl Pending {
     fn expect_presumed_end(&mut self, now: Instant) {
@@ -144,13 +141,11 @@ impl Calls {
         }
     }
 
-    /// The pending request, if there is exactly one.
     pub fn take_only(&mut self) -> Option<Pending> {
-        let id = *self.pending.first_key_value()?.0;
-        match self.take((self.pending.len() == 1).then_some(id)) {
-            Match::Waiting(pending) => Some(*pending),
-            Match::Retired(_) | Match::Reported | Match::Never => None,
-        }
+        let id = self.first_id().filter(|_| self.pending.len() == 1)?;
+        let pending = self.pending.remove(&id)?;
+        self.retire(id, pending.method);
+        Some(pending)
     }
 
     /// Puts a prompt back that was accepted and whose turn goes on. An earlier state may have been its end.
@@ -162,17 +157,10 @@ impl Calls {
     }
 
     /// The agent is idle, but was so before: its state says the same again, or its only state is the one at the end.
-    /// `reports_work`: it has reported work before, and would report that of this turn. Source: ACP v2, session states.
-    pub fn presume_idle(
-        &mut self,
-        session: &SessionId,
-        end: Result<Reply, CallError>,
-        reports_work: bool,
-        now: Instant,
-    ) {
-        let time = if reports_work { REPEATED_TIME } else { CONFIRMED_TIME };
+    /// Source: ACP v2, session states.
+    pub fn presume_idle(&mut self, session: &SessionId, end: PresumedEnd, now: Instant) {
         if let Some(pending) = self.prompt_mut(session) {
-            pending.presumed_end = Some((Box::new(end), time));
+            pending.presumed_end = Some(end);
             if pending.is_answered {
                 pending.expect_presumed_end(now);
             }
@@ -192,11 +180,6 @@ impl Calls {
         self.pending.iter().find(|(_, pending)| matches(pending)).map(|(id, _)| *id)
     }
 
-    pub fn is_opening(&self, session: &SessionId) -> bool {
-        let opens = |call: &Call| matches!(call, Call::LoadSession(id, _) | Call::ResumeSession(id, _) if id == session);
-        self.find(|_, call| opens(call)).is_some()
-    }
-
     pub fn find_prompt(&self, session: &SessionId) -> Option<u64> {
         self.find(|_, call| matches!(call, Call::Prompt(own, _) if own == session))
     }
@@ -209,7 +192,6 @@ impl Calls {
         self.pending.get_mut(&self.find_prompt(session)?)
     }
 
-    /// Removes the running prompt of a session after the state that ends its turn.
     pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
         let id = self.find_prompt(session)?;
         let pending = self.pending.remove(&id)?;
@@ -251,8 +233,8 @@ impl Calls {
 
     pub fn take_overdue(&mut self, now: Instant) -> Vec<(Pending, Duration)> {
         let is_overdue = |pending: &Pending| pending.deadline.is_some_and(|(at, _)| at <= now);
-        let ids: Vec<u64> =
-            self.pending.iter().filter(|(_, pending)| is_overdue(pending)).map(|(id, _)| *id).collect();
+        let overdue = self.pending.iter().filter(|(_, pending)| is_overdue(pending));
+        let ids: Vec<u64> = overdue.map(|(id, _)| *id).collect();
         let remove = |id| {
             let pending = self.pending.remove(&id)?;
             self.retire(id, pending.method);
@@ -304,7 +286,7 @@ mod tests {
 
     #[test]
     fn an_agent_that_reports_only_idle_ends_its_turn() {
-        for (reports_work, time) in [(false, CONFIRMED_TIME), (true, REPEATED_TIME)] {
+        for time in [CONFIRMED_TIME, REPEATED_TIME] {
             let mut calls = Calls::new(Deadlines::default());
             let (start, session) = (Instant::now(), SessionId::from("s"));
             let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
@@ -312,14 +294,14 @@ mod tests {
             let id = calls.next_id();
             calls.add(id, Some((tag, call)), "session/prompt", start);
             let end = || Ok(Reply::TurnEnded { reason: crate::model::StopReason::EndTurn, usage: None });
-            calls.presume_idle(&session, end(), reports_work, start);
+            calls.presume_idle(&session, (Box::new(end()), time), start);
             assert_eq!(calls.next_deadline(), None, "the prompt was not accepted");
             let Match::Waiting(pending) = calls.take(Some(id)) else { panic!("the prompt is pending") };
             calls.accept(id, *pending, start);
             assert_eq!(calls.next_deadline(), Some(start + time));
             calls.note_work(&session);
             assert_eq!(calls.next_deadline(), None, "the agent works");
-            calls.presume_idle(&session, end(), reports_work, start);
+            calls.presume_idle(&session, (Box::new(end()), time), start);
             let update = SessionUpdate::Chunk { role: Role::Agent, message: None, text: "hi".into() };
             let later = start + Duration::from_secs(1);
             calls.note_update(&[AgentEvent::Update(session.clone(), update)], later);

@@ -1,29 +1,26 @@
 //! The state of a connection, without tasks or clocks.
 //!
-//! Handles each command and each message: frames to write, events, tables. `peer` does the waiting.
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
-mod agent_requests;
 mod handshake;
 mod replay;
-mod translation;
 mod turns;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::handshake::Due;
+use self::handshake::{Due, INVALID_REQUEST, PARSE_ERROR, call_error};
 use super::calls::{Calls, Deadlines, Match, Pending};
 use super::frame_writer::FrameWriter;
-use super::messages::{self, excerpt};
-use super::requests::OpenRequests;
+use super::requests::{OpenRequest, OpenRequests, WireId};
 use crate::acp::Command;
-use crate::acp::codec::{Codec, Quirk};
-use crate::acp::dialects::{self, Dialect};
+use crate::acp::codec::{Codec, Quirk, TurnNews, decode_error, encode_answer, fallback};
+use crate::acp::dialects::{self, Dialect, Translation};
 use crate::acp::envelope::{self, Message};
 use crate::acp::frame::repair::{is_plain, repair};
 use crate::acp::frame::{Form, Frame, InboundFrame};
@@ -115,7 +112,7 @@ impl Peer {
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
-                    let outcome = self.codec.answer(&request.form, &answer);
+                    let outcome = encode_answer(request.kind, &answer);
                     self.writer.respond(&request.wire_id, outcome.as_deref().map_err(String::as_str));
                 }
             }
@@ -164,20 +161,15 @@ impl Peer {
             }
             InboundFrame::Oversize { len_bytes, head } => {
                 self.tap.record(Direction::FromAgent, &head);
-                let head = String::from_utf8_lossy(&head);
-                let text =
-                    format!("Ignored a message of {len_bytes} bytes, over the limit: {}", excerpt(&head));
+                let head = excerpt(&String::from_utf8_lossy(&head));
+                let text = format!("Ignored a message of {len_bytes} bytes, over the limit: {head}");
                 self.anomaly(AnomalyKind::Oversize, text);
             }
         }
     }
 
-    pub fn on_note(&mut self, text: String) {
-        self.anomaly(AnomalyKind::Carrier, text);
-    }
-
-    pub fn on_undelivered(&mut self, session: Option<String>, text: String) {
-        let Some(session) = session else { return self.on_note(text) };
+    pub fn on_report(&mut self, session: Option<String>, text: String) {
+        let Some(session) = session else { return self.anomaly(AnomalyKind::Carrier, text) };
         let title = "A message could not be delivered.".to_owned();
         let notice = SessionUpdate::notice(Severity::Warning, title, Some(text));
         self.events.push(AgentEvent::Update(SessionId(session.into()), notice));
@@ -267,9 +259,7 @@ impl Peer {
             Form::Array => self.codec.learn(Quirk::ARRAYS, &mut self.events),
             Form::Line => {}
         }
-        if let Ok(message) = envelope::read(text)
-            && is_plain(text)
-        {
+        if let Some(message) = envelope::read(text).ok().filter(|_| is_plain(text)) {
             return self.on_message(message, text);
         }
         let repaired = repair(text);
@@ -309,50 +299,89 @@ impl Peer {
                     self.on_request(id, &method, params);
                 }
             }
-            Message::Response { id, .. }
-                if self.shutdown.is_some() && envelope::id_number(id) == self.shutdown =>
-            {
-                self.stop(false);
+            Message::Response { id, outcome } => {
+                let number = envelope::id_number(id);
+                let text = match self.calls.take(number) {
+                    Match::Waiting(pending) => {
+                        return self.on_outcome(number.unwrap_or_default(), *pending, outcome);
+                    }
+                    Match::Reported => return,
+                    _ if self.shutdown.is_some() && number == self.shutdown => return self.stop(false),
+                    Match::Retired(method) => {
+                        format!("Ignored a duplicate or late response to {method} (id {}).", excerpt(id))
+                    }
+                    Match::Never => format!("Response to an unknown request (id {}).", excerpt(id)),
+                };
+                self.anomaly(AnomalyKind::StrayResponse, text);
             }
-            Message::Response { id, outcome } => match self.calls.take(envelope::id_number(id)) {
-                Match::Waiting(pending) => {
-                    self.on_outcome(envelope::id_number(id).unwrap_or_default(), *pending, outcome);
-                }
-                Match::Reported => {}
-                Match::Retired(method) => {
-                    let text =
-                        format!("Ignored a duplicate or late response to {method} (id {}).", excerpt(id));
-                    self.anomaly(AnomalyKind::StrayResponse, text);
-                }
-                Match::Never => {
-                    let text = format!("Response to an unknown request (id {}).", excerpt(id));
-                    self.anomaly(AnomalyKind::StrayResponse, text);
-                }
-            },
             Message::Loose(Err(error)) => self.on_loose_error(error),
             Message::Loose(Ok(_)) => self.bad_frame("result without an id", text),
             Message::Odd(why) => self.bad_frame(why, text),
         }
     }
 
-    fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
-        if !matches!(method, "$/cancel_request" | "$/cancelRequest") {
-            let before = self.events.len();
-            let is_known = self.codec.notification(method, params, &mut self.events);
-            self.calls.note_update(self.events.get(before..).unwrap_or_default(), self.now);
-            self.on_turn_news();
-            return is_known;
+    pub fn on_message(&mut self, message: Message<'_>, text: &str) {
+        let mut is_translated = false;
+        self.translate(|dialect, out| is_translated = dialect.receive(&message, text, out));
+        if !is_translated {
+            self.on_translated(message, text);
         }
-        self.on_withdrawal(method, params);
-        true
+    }
+
+    pub fn translate(&mut self, work: impl FnOnce(&mut dyn Dialect, &mut Translation)) {
+        let mut translation = Translation::new(self.now);
+        work(self.dialect.as_mut(), &mut translation);
+        for (id, (method, params)) in translation.to_agent {
+            self.writer.request(id, method, &params);
+        }
+        for problem in translation.problems {
+            self.anomaly(AnomalyKind::BadMessage, problem.to_owned());
+        }
+        for text in translation.to_parlor {
+            if let Ok(message) = envelope::read(&text) {
+                self.on_translated(message, &text);
+            }
+        }
+    }
+
+    pub fn notify(&self, message: Option<dialects::Method>) {
+        if let Some((method, params)) = message {
+            self.writer.notify(method, &params);
+        }
+    }
+
+    fn on_notification(&mut self, method: &str, params: Option<&str>) -> bool {
+        if matches!(method, "$/cancel_request" | "$/cancelRequest") {
+            if let Some(id) = params.and_then(envelope::withdrawn_id) {
+                // A request may be cancelled just after its response was sent.
+                let withdrawn = self.requests.withdraw(id, self.stream.as_deref());
+                self.events.extend(withdrawn.map(AgentEvent::RequestWithdrawn));
+            } else {
+                self.anomaly(AnomalyKind::BadMessage, format!("{method} without a request id."));
+            }
+            return true;
+        }
+        let before = self.events.len();
+        let is_known = self.codec.notification(method, params, &mut self.events);
+        self.calls.note_update(self.events.get(before..).unwrap_or_default(), self.now);
+        for news in self.codec.take_turn_news() {
+            match news {
+                TurnNews::Went(session) => self.on_busy(session),
+                TurnNews::Ended(session, outcome) => self.on_idle(session, outcome),
+            }
+        }
+        is_known
     }
 
     fn on_outcome(&mut self, id: u64, pending: Pending, outcome: Result<&str, &str>) {
-        let Some(pending) = self.take_answered(id, pending, outcome) else { return };
+        let is_prompt = matches!(&pending.call, Some((_, Call::Prompt(..))));
+        if is_prompt && outcome.is_ok() && self.codec.reports_states() {
+            return self.calls.accept(id, pending, self.now);
+        }
         let Some((tag, call)) = pending.call else { return self.on_initialized(outcome) };
         let reply: Result<Reply, CallError> = match outcome {
             Ok(result) => self.codec.reply(&call, result, &mut self.events),
-            Err(error) => Err(messages::call_error(self.codec.error(error))),
+            Err(error) => Err(call_error(decode_error(error))),
         };
         self.on_closed(&call, &reply);
         if let Call::Authenticate { .. } = &call {
@@ -376,17 +405,13 @@ impl Peer {
 
     /// An error without an id can be matched only if a single request is pending.
     fn on_loose_error(&mut self, error: &str) {
-        let rpc = self.codec.error(error);
-        let is_about_call = matches!(rpc.code, messages::PARSE_ERROR | messages::INVALID_REQUEST)
-            || matches!(self.phase, Phase::Starting);
+        let rpc = decode_error(error);
+        let is_about_call =
+            matches!(rpc.code, PARSE_ERROR | INVALID_REQUEST) || matches!(self.phase, Phase::Starting);
         let only = if is_about_call { self.calls.take_only() } else { None };
         let message = excerpt(&rpc.message);
-        let text = match &only {
-            Some(Pending { method, .. }) => {
-                format!("Error without an id, treated as the response to {method}: {message}")
-            }
-            None => format!("Error without an id: {message}"),
-        };
+        let of = only.as_ref().map(|pending| format!(", treated as the response to {}", pending.method));
+        let text = format!("Error without an id{}: {message}", of.unwrap_or_default());
         self.anomaly(AnomalyKind::StrayResponse, text);
         if let Some(pending) = only {
             self.on_outcome(0, pending, Err(error));
@@ -427,7 +452,7 @@ impl Peer {
             self.foreground.busy.remove(session);
         }
         if let Call::Authenticate { .. } = &call {
-            self.watch_output(now);
+            self.sign_in = Some(Watch { next: now + OUTPUT_INTERVAL, seen: self.tap.version() });
         }
         let (method, params) = message;
         self.calls.add(id, Some((tag, call)), method, now);
@@ -447,6 +472,55 @@ impl Peer {
             self.waiting.remove(at);
             let error = RpcError::new(RpcError::CANCELLED, "Cancelled before it was sent.");
             self.events.push(AgentEvent::Replied(tag.clone(), Err(CallError::Agent(error))));
+        }
+    }
+
+    pub fn on_request(&mut self, id: &str, method: &str, params: Option<&str>) {
+        let session = params.and_then(envelope::session).or_else(|| self.stream.clone());
+        let wire_id = WireId { id: id.into(), session };
+        let hash = self.requests.hasher.hash_one((method, params));
+        if self.requests.is_open(&wire_id, hash) {
+            let text = format!("Ignored an open request that was delivered again: {}.", excerpt(method));
+            return self.anomaly(AnomalyKind::Carrier, text);
+        }
+        if !self.requests.has_room(params) {
+            let text = "Too many open requests. Wait for responses before sending more.";
+            return self.writer.refuse(&wire_id, &RpcError::new(RpcError::INTERNAL, text));
+        }
+        let count_before = self.events.len();
+        match self.codec.request(method, params, &mut self.events) {
+            Ok((request_id, kind)) => {
+                let id = self.requests.add(wire_id, kind, hash, params);
+                self.events.push(AgentEvent::Request(id, Box::new(request_id)));
+            }
+            Err(error) => {
+                let is_unknown = error.code == RpcError::METHOD_NOT_FOUND;
+                let method_name = excerpt(method);
+                if is_unknown && self.on_notification(method, params) {
+                    self.anomaly(AnomalyKind::Dialect, format!("Accepted {method_name} with an id."));
+                    return self.writer.respond(&wire_id, Ok("null"));
+                }
+                if self.events.len() == count_before {
+                    let (kind, text) = if is_unknown {
+                        (AnomalyKind::UnknownMethod, format!("Rejected the unknown request {method_name}."))
+                    } else {
+                        let why = excerpt(&error.message);
+                        (AnomalyKind::BadMessage, format!("Rejected the request {method_name}: {why}"))
+                    };
+                    self.anomaly(kind, text);
+                }
+                if !is_unknown {
+                    self.codec.show_unreadable(params.unwrap_or_default(), &mut self.events);
+                }
+                self.writer.refuse(&wire_id, &error);
+            }
+        }
+    }
+
+    pub fn answer_all(&mut self) {
+        for OpenRequest { wire_id, kind, .. } in self.requests.take_all() {
+            let outcome = encode_answer(kind, &fallback(kind));
+            self.writer.respond(&wire_id, outcome.as_deref().map_err(String::as_str));
         }
     }
 
@@ -474,10 +548,6 @@ struct Watch {
 }
 
 impl Peer {
-    fn watch_output(&mut self, now: Instant) {
-        self.sign_in = Some(Watch { next: now + OUTPUT_INTERVAL, seen: self.tap.version() });
-    }
-
     /// Reports new lines, and goes on while a sign-in is pending.
     fn report_output(&mut self, now: Instant) {
         let Some(Watch { seen, .. }) = self.sign_in else { return };
@@ -495,4 +565,14 @@ impl Peer {
         let pending = self.calls.find(|_, call| matches!(call, Call::Authenticate { .. }));
         self.sign_in = pending.map(|_| Watch { next: now + OUTPUT_INTERVAL, seen: newest });
     }
+}
+
+pub fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 120;
+    let mut short: String =
+        text.chars().take(MAX_CHARS).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
+    if text.chars().nth(MAX_CHARS).is_some() {
+        short.push('…');
+    }
+    short
 }

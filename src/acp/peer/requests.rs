@@ -4,16 +4,15 @@
 //! Invariant: a request is removed exactly once, by the caller that responds to it.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::RandomState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::acp::codec::{RequestForm, RequestKind};
+use crate::acp::codec::RequestKind;
 use crate::model::{Capacity, RequestId};
 
 /// Handles are unique across all connections of the process.
 static NEXT_ASK: AtomicU64 = AtomicU64::new(1);
-
 const MAX: Capacity = Capacity { items: 512, bytes: 48 << 20 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,32 +23,26 @@ pub struct WireId {
     pub session: Option<Arc<str>>,
 }
 
-/// A hash of the content of a request, to recognize one that is delivered again.
-pub fn content_hash(method: &str, params: Option<&str>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (method, params).hash(&mut hasher);
-    hasher.finish()
-}
-
 #[derive(Debug)]
 pub struct OpenRequest {
     pub wire_id: WireId,
-    pub form: RequestForm,
+    pub kind: RequestKind,
+    /// Of the method and the params, to recognize a request that is delivered again.
     hash: u64,
     bytes: usize,
     is_withdrawn: bool,
 }
 
-/// The open requests, in order of arrival.
 #[derive(Debug, Default)]
 pub struct OpenRequests {
     open: BTreeMap<RequestId, OpenRequest>,
+    pub hasher: RandomState,
 }
 
 impl OpenRequests {
     pub fn has_room(&self, params: Option<&str>) -> bool {
-        let bytes =
-            params.map_or(0, str::len) + self.open.values().map(|request| request.bytes).sum::<usize>();
+        let open: usize = self.open.values().map(|request| request.bytes).sum();
+        let bytes = params.map_or(0, str::len) + open;
         self.open.is_empty() || (self.open.len() < MAX.items && bytes <= MAX.bytes)
     }
 
@@ -57,10 +50,10 @@ impl OpenRequests {
         self.open.values().any(|request| request.hash == hash && request.wire_id == *wire_id)
     }
 
-    pub fn add(&mut self, wire_id: WireId, form: RequestForm, hash: u64, params: Option<&str>) -> RequestId {
+    pub fn add(&mut self, wire_id: WireId, kind: RequestKind, hash: u64, params: Option<&str>) -> RequestId {
         let bytes = params.map_or(0, str::len);
         let id = RequestId(NEXT_ASK.fetch_add(1, Ordering::Relaxed));
-        self.open.insert(id, OpenRequest { wire_id, form, hash, bytes, is_withdrawn: false });
+        self.open.insert(id, OpenRequest { wire_id, kind, hash, bytes, is_withdrawn: false });
         id
     }
 
@@ -84,10 +77,8 @@ impl OpenRequests {
     }
 
     pub fn find(&self, id: &str) -> Option<(RequestId, RequestKind)> {
-        self.open
-            .iter()
-            .find(|(_, request)| *request.wire_id.id == *id)
-            .map(|(id, request)| (*id, request.form.kind))
+        let (id, request) = self.open.iter().find(|(_, request)| *request.wire_id.id == *id)?;
+        Some((*id, request.kind))
     }
 
     pub fn take_all(&mut self) -> Vec<OpenRequest> {
@@ -97,12 +88,15 @@ impl OpenRequests {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::BuildHasher as _;
+
     use super::*;
 
     fn add(requests: &mut OpenRequests, id: &str, session: Option<&str>, params: &str) -> RequestId {
         let wire_id = WireId { id: id.into(), session: session.map(Arc::from) };
-        let form = RequestForm::official(RequestKind::Permission);
-        requests.add(wire_id, form, content_hash("session/request_permission", Some(params)), Some(params))
+        let kind = RequestKind::Permission;
+        let hash = requests.hasher.hash_one(("session/request_permission", Some(params)));
+        requests.add(wire_id, kind, hash, Some(params))
     }
 
     #[test]

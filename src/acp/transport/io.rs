@@ -7,17 +7,15 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::link::{In, OutgoingFrames, Sink};
+use super::{In, OutgoingFrames, Sink};
 use crate::acp::frame::FrameReader;
 use crate::model::CloseReason;
 
 /// Maximum number of bytes that are read after the process has ended; more than any pipe buffers.
 const DRAIN_MAX_BYTES: usize = 8 << 20;
-
 /// A write buffer that grew beyond this size is freed.
 const KEPT_BUFFER_BYTES: usize = 1 << 20;
 
@@ -88,7 +86,6 @@ pub async fn read_frames(
     end
 }
 
-/// Writes frames until the queue ends or the stream fails; then closes the stream.
 pub async fn write_frames(
     mut output: impl AsyncWrite + Unpin,
     mut queue: OutgoingFrames,
@@ -103,7 +100,12 @@ pub async fn write_frames(
         }
         bytes.clear();
         for frame in &frames {
-            append_frame(&mut bytes, &frame.bytes, header_request.load(Ordering::Relaxed));
+            let has_header = header_request.load(Ordering::Relaxed);
+            if has_header {
+                bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", frame.bytes.len()).as_bytes());
+            }
+            bytes.extend_from_slice(&frame.bytes);
+            bytes.extend((!has_header).then_some(b'\n'));
         }
         output.write_all(&bytes).await?;
         output.flush().await?;
@@ -113,15 +115,5 @@ pub async fn write_frames(
         if bytes.capacity() > KEPT_BUFFER_BYTES {
             bytes = Vec::new();
         }
-    }
-}
-
-fn append_frame(bytes: &mut Vec<u8>, frame: &Bytes, has_header: bool) {
-    if has_header {
-        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", frame.len()).as_bytes());
-    }
-    bytes.extend_from_slice(frame);
-    if !has_header {
-        bytes.push(b'\n');
     }
 }

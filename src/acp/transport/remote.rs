@@ -1,8 +1,7 @@
 //! Connects to an agent at a URL.
 //!
-//! `route` has the five transports that servers use, and detects which one it is if neither the user nor the URL
-//! says so. `core` reconnects and reopens sessions, as after a crash. A connection runs on a thread of its own, so that its messages are
-//! received and split while the previous ones are decoded and drawn.
+//! `core` reconnects and reopens sessions, as after a crash. A connection runs on a thread of its own, so that its
+//! messages are received and split while the previous ones are decoded and drawn.
 //! Invariants: those of every transport; the token and the headers are sent only to the agent's origin and never
 //! logged.
 
@@ -29,8 +28,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use self::client::Client;
 use self::http_context::{HttpContext, Reports, Timeouts};
 use self::route::Route;
-use super::link::{OutgoingFrames, StopSignal};
-use super::{Ends, In, Link, Setup, Sink, Transport};
+use super::{Ends, In, Link, OutgoingFrames, Setup, Sink, StopSignal, Transport};
 use crate::acp::tap::Tap;
 use crate::model::{Carrier, CloseReason, Profile, Remote};
 
@@ -75,8 +73,7 @@ impl Transport for RemoteAgent {
             return Ok(link);
         }
         on_own_thread(connection).map_err(|error| {
-            let error = format!("Could not start a thread for the connection: {error}.");
-            CloseReason::NotStarted { error, is_missing: false }
+            CloseReason::not_started(format!("Could not start a thread for the connection: {error}."))
         })?;
         Ok(link)
     }
@@ -130,7 +127,6 @@ async fn run(
     end
 }
 
-/// Sends and receives messages until the end, and closes the connection if parlor ends it.
 async fn carry(
     mut route: Route,
     mut frames: OutgoingFrames,
@@ -195,7 +191,7 @@ async fn send_all(
             }
             () = sleep_until(next_ping), if matches!(route, Route::Socket(_)) => {
                 next_ping = Instant::now() + timeouts.ping;
-                if let Some(socket) = route.socket() {
+                if let Route::Socket(socket) = route {
                     socket.ping().await?;
                 }
             }

@@ -17,20 +17,6 @@ use crate::program::{self, Start, StartedBy};
 
 const MAX_BYTES: u64 = 64 << 10;
 
-fn valid(text: &str, source: &TokenSource) -> Result<Secret, String> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(format!("No token: {source} is empty. Set the token there."));
-    }
-    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(format!(
-            "The token from {source} is invalid: it contains spaces, line breaks or non-ASCII \
-             characters. Set only the token there."
-        ));
-    }
-    Ok(Secret::new(text.to_owned()))
-}
-
 /// Reads the token for a server. The error is in full sentences.
 pub async fn token(source: &TokenSource) -> Result<Secret, String> {
     let text = match source {
@@ -42,16 +28,20 @@ pub async fn token(source: &TokenSource) -> Result<Secret, String> {
             .map_err(|error| format!("No token: cannot read the file {}: {error}.", path.display()))?,
         TokenSource::Command(parts) => first_line(parts).await.map_err(|why| format!("No token: {why}."))?,
     };
-    valid(&text, source)
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(format!("No token: {source} is empty. Set the token there."));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let why = "it contains spaces, line breaks or non-ASCII characters";
+        return Err(format!("The token from {source} is invalid: {why}. Set only the token there."));
+    }
+    Ok(Secret::new(text.to_owned()))
 }
 
 async fn from_file(path: &Path) -> std::io::Result<String> {
     let path = path.to_owned();
-    let read = move || {
-        let mut text = String::new();
-        std::fs::File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
-        Ok(text)
-    };
+    let read = move || std::io::read_to_string(std::fs::File::open(path)?.take(MAX_BYTES));
     tokio::task::spawn_blocking(read).await.map_err(std::io::Error::other)?
 }
 
@@ -60,9 +50,7 @@ const PROGRAM_TIME: Duration = Duration::from_secs(60);
 
 /// Runs a command and returns the first line of its output. The error is a clause that does not contain the output.
 async fn first_line(parts: &[String]) -> Result<String, String> {
-    let Some((program, args)) = parts.split_first() else {
-        return Err("the command is empty".to_owned());
-    };
+    let (program, args) = parts.split_first().ok_or("the command is empty")?;
     let failed = |why: &str| format!("the command {program} {why}");
     // The command may ask for a passphrase in the terminal.
     let start = Start::find(StartedBy::User, program, None, &[]).map(Start::in_terminal);
@@ -83,7 +71,7 @@ async fn first_line(parts: &[String]) -> Result<String, String> {
         Ok(status) if status.success() => Ok(text.lines().next().unwrap_or_default().to_owned()),
         Ok(status) => {
             let last = complaints.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let last: String = last.chars().filter(|envelope| !envelope.is_control()).take(200).collect();
+            let last: String = last.chars().filter(|ch| !ch.is_control()).take(200).collect();
             let last = if last.is_empty() { last } else { format!(": {last}") };
             Err(failed(&format!("exited with {status}{last}")))
         }

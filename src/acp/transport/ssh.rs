@@ -1,7 +1,4 @@
 //! Runs an agent on another machine with the system's ssh, which is found on PATH and uses the user's configuration.
-//!
-//! Interprets the exit of ssh: connection failure, required authentication, or missing agent. `model::Ssh` builds
-//! the command line and `stdio` runs it.
 
 use std::path::Path;
 
@@ -31,8 +28,8 @@ impl Line {
     /// Interprets an exit of ssh; `None`: the agent itself exited.
     pub fn judge(&self, status: &ExitInfo, stderr_tail: &[String]) -> Option<CloseReason> {
         let host = &self.remote.host;
-        let has =
-            |phrases: &[&str]| stderr_tail.iter().any(|line| phrases.iter().any(|word| line.contains(word)));
+        let text = stderr_tail.join("\n");
+        let has = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
         let error = match status.code? {
             NO_FOLDER_CODE if has(&[NO_FOLDER]) => format!(
                 "Folder {} not found on {host}. Set `cwd` of this agent to an existing folder.",
@@ -47,7 +44,7 @@ impl Line {
             SSH_FAILED_CODE => return Some(self.judge_ssh(stderr_tail, &has)),
             _ => return None,
         };
-        Some(CloseReason::NotStarted { error, is_missing: false })
+        Some(CloseReason::not_started(error))
     }
 
     fn judge_ssh(&self, stderr_tail: &[String], has: &dyn Fn(&[&str]) -> bool) -> CloseReason {
@@ -55,22 +52,16 @@ impl Line {
         let said = stderr_tail.last().map(|line| line.trim().trim_end_matches('.').to_owned());
         let said = said.unwrap_or_else(|| "no reason given by ssh".to_owned());
         if has(&["REMOTE HOST IDENTIFICATION HAS CHANGED"]) {
-            let error = format!(
-                "The host key of {host} has changed. Check with its administrator, then remove the old key \
-                 with `ssh-keygen -R`."
-            );
-            return CloseReason::Refused { error };
+            let advice = "Check with its administrator, then remove the old key with `ssh-keygen -R`.";
+            return CloseReason::Refused { error: format!("The host key of {host} has changed. {advice}") };
         }
         if has(&["Permission denied", "Host key verification failed", "Too many authentication failures"]) {
             let error = format!("SSH authentication to {host} requires interaction: {said}.");
             return CloseReason::SignInFirst { error };
         }
         if has(&["usage: ssh", "unknown option", "Bad configuration option", "bad configuration options"]) {
-            let error = format!(
-                "ssh rejected its arguments: {said}. Correct `ssh_args` of this agent, or your SSH \
-                 configuration."
-            );
-            return CloseReason::Refused { error };
+            let advice = "Correct `ssh_args` of this agent, or your SSH configuration.";
+            return CloseReason::Refused { error: format!("ssh rejected its arguments: {said}. {advice}") };
         }
         CloseReason::Unreachable { error: format!("The SSH connection to {host} failed: {said}.") }
     }

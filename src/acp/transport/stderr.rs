@@ -1,7 +1,6 @@
 //! Reads the stderr of an agent.
 //!
-//! It is read continuously, so that the agent never blocks on it; the last lines are stored, and all are written to a log
-//! file if enabled, and recorded with the tap.
+//! It is read continuously, so that the agent never blocks on it.
 //! Invariant: memory and file are bounded; a file that cannot be written is closed.
 
 use std::collections::VecDeque;
@@ -28,7 +27,6 @@ const TAIL_LINE_CHARS: usize = 2000;
 /// A line, and the time of its last part.
 type Line = (Instant, Vec<u8>);
 
-/// The last lines of an agent's stderr; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
     lines: Arc<Mutex<VecDeque<Line>>>,
@@ -55,13 +53,11 @@ impl StderrTail {
         }
     }
 
-    /// The last lines of the last seconds, oldest first.
     pub fn last_lines(&self, now: Instant) -> Vec<String> {
         let is_recent = |(at, _): &&Line| now.saturating_duration_since(*at) <= TAIL_AGE;
-        let text = |(_, line): &Line| {
-            String::from_utf8_lossy(line).trim_end().chars().take(TAIL_LINE_CHARS).collect()
-        };
-        lock(&self.lines).iter().filter(is_recent).map(text).collect()
+        let lines = lock(&self.lines);
+        let texts = lines.iter().filter(is_recent).map(|(_, line)| String::from_utf8_lossy(line));
+        texts.map(|text| text.trim_end().chars().take(TAIL_LINE_CHARS).collect()).collect()
     }
 
     fn push(&self, bytes: &[u8], now: Instant) {

@@ -1,7 +1,5 @@
 //! Runs an agent as a child process.
 //!
-//! Starts the program in its own process group with its folder, variables and three pipes, carries messages, stops
-//! it in steps, and reports how it ended.
 //! Invariants: `Closed` is sent once, after the end of stdout and the exit, or 2 s after the first of them, so that
 //! the last output is not lost and a grandchild that holds the pipe does not block; no process of the group
 //! outlives the runtime.
@@ -11,7 +9,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio as Pipe};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt as _;
@@ -22,15 +20,13 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::io::{HeaderRequest, close_reason, read_frames, write_frames};
-use super::link::{Ends, Sink, StopSignal};
 use super::secret;
 use super::ssh::Line;
 use super::stderr::StderrTail;
-use super::{In, Link, Setup, Transport};
+use super::{Ends, In, Link, Setup, Sink, StopSignal, Transport};
 use crate::acp::frame::FrameReader;
 use crate::host::os::pipe::PipeReader;
-use crate::host::os::process::{Ending, ProcessId, end_group, exit_info, has_group};
-use crate::lock::lock;
+use crate::host::os::process::{Ending, Group, exit_info};
 use crate::model::{AgentSpec, CloseReason, ExitInfo, Ssh};
 use crate::program::{self, Start, StartedBy};
 
@@ -70,7 +66,7 @@ impl Stdio {
             return Ok(());
         }
         let variables = Handle::current().block_on(secret::variables(&self.spec.env_commands));
-        let variables = variables.map_err(|error| CloseReason::NotStarted { error, is_missing: false })?;
+        let variables = variables.map_err(CloseReason::not_started)?;
         self.spec.env.retain(|(name, _)| variables.iter().all(|(other, _)| other != name));
         self.spec.env.extend(variables);
         Ok(())
@@ -78,76 +74,60 @@ impl Stdio {
 
     fn command(&self) -> Result<Command, CloseReason> {
         if !self.cwd.is_dir() {
-            let error = format!(
-                "The folder {} does not exist. Choose another folder, or change `cwd` of this agent.",
-                self.cwd.display()
-            );
-            return Err(CloseReason::NotStarted { error, is_missing: false });
+            let (folder, advice) =
+                (self.cwd.display(), "Choose another folder, or change `cwd` of this agent.");
+            return Err(CloseReason::not_started(format!("The folder {folder} does not exist. {advice}")));
         }
         // The variables identify processes that outlive a crash of parlor.
-        let start = find_program(&self.spec, &self.cwd)?.tied_to_this_run();
-        let mut command = start.args(&self.spec.args).task();
+        let start = find_program(&self.spec, &self.cwd).map_err(|reason| match (reason, &self.line) {
+            // For an agent on another machine, ssh is missing and not the agent.
+            (CloseReason::NotStarted { is_missing: true, .. }, Some(_)) => {
+                CloseReason::not_started(format!("{} not found. Install an SSH client.", self.spec.command))
+            }
+            (reason, _) => reason,
+        });
+        let mut command = start?.tied_to_this_run().args(&self.spec.args).task();
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         command.kill_on_drop(true);
         Ok(command)
     }
 
-    /// For an agent on another machine, ssh is missing and not the agent.
-    fn without_ssh(&self, reason: CloseReason) -> CloseReason {
-        match reason {
-            CloseReason::NotStarted { is_missing: true, .. } if self.line.is_some() => {
-                let error = format!("{} not found. Install an SSH client.", self.spec.command);
-                CloseReason::NotStarted { error, is_missing: false }
-            }
-            reason => reason,
-        }
-    }
-
     fn not_started(&self, error: &io::Error) -> CloseReason {
         let name = &self.spec.command;
-        let error = match error.kind() {
+        let why = match error.kind() {
             // The program was found before.
-            io::ErrorKind::NotFound => {
-                format!("Could not start {name}: the interpreter in its first line is missing.")
-            }
-            _ => format!("Could not start {name}: {error}."),
+            io::ErrorKind::NotFound => "the interpreter in its first line is missing".to_owned(),
+            _ => error.to_string(),
         };
-        CloseReason::NotStarted { error, is_missing: false }
+        CloseReason::not_started(format!("Could not start {name}: {why}."))
     }
 }
 
 impl Transport for Stdio {
     fn start(mut self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         self.read_variables()?;
-        let mut command = self.command().map_err(|reason| self.without_ssh(reason))?;
+        let mut command = self.command()?;
         let mut child = program::spawn_task(&mut command).map_err(|error| self.not_started(&error))?;
         let pid = child.id();
         let group = Group::of(pid);
-        let (Some(stdin), Some(stdout), Some(stderr)) =
-            (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
-            let error = "Could not create pipes for the process.".to_owned();
-            return Err(CloseReason::NotStarted { error, is_missing: false });
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(CloseReason::not_started("Could not create pipes for the process.".to_owned()));
         };
 
-        let stdout =
-            stdout.into_owned_fd().and_then(PipeReader::new).map_err(|error| self.not_started(&error))?;
+        let stdout = stdout.into_owned_fd().and_then(PipeReader::new);
+        let stdout = stdout.map_err(|error| self.not_started(&error))?;
         let (link, Ends { sink, frames, signal }) = Link::new();
         let header_request = HeaderRequest::new(self.spec.wire.has_headers.into());
         let tail = StderrTail::default();
 
-        let writer = {
-            let (mut stdin, header_request, first_lines) =
-                (stdin, Arc::clone(&header_request), self.first_lines);
-            tokio::spawn(async move {
-                stdin.write_all(&first_lines).await?;
-                write_frames(stdin, frames, header_request).await
-            })
-        };
-        let stderr_task = {
-            let (tail, setup) = (tail.clone(), setup.clone());
-            tokio::spawn(async move { tail.read(stderr, setup.stderr_log.as_deref(), setup.tap).await })
-        };
+        let (header_of_writer, first_lines) = (Arc::clone(&header_request), self.first_lines);
+        let writer = tokio::spawn(async move {
+            stdin.write_all(&first_lines).await?;
+            write_frames(stdin, frames, header_of_writer).await
+        });
+        let (last_lines, log, tap) = (tail.clone(), setup.stderr_log, setup.tap);
+        let stderr_task = tokio::spawn(async move { last_lines.read(stderr, log.as_deref(), tap).await });
         let (exit_sender, exit) = watch::channel(None);
         let (eof_sender, eof) = oneshot::channel();
         let (closed_sender, closed) = oneshot::channel();
@@ -185,10 +165,7 @@ impl Keeper {
             () = self.signal.wanted() => None,
             _ = eof => self.wait(DRAIN).await,
         };
-        let status = match early {
-            Some(status) => status,
-            None => self.end().await,
-        };
+        let status = if let Some(status) = early { status } else { self.end().await };
         // Fails only if the child was reaped elsewhere.
         let info = status.map_or(ExitInfo { code: None, signal: None }, exit_info);
         let _ = exit.send(Some(info));
@@ -264,18 +241,15 @@ impl Reader {
     async fn close(mut self, end: io::Result<()>) {
         // During a stop the exit is certain; otherwise wait for 2 s.
         let time_limit = if self.signal.is_wanted() { STDIN_GRACE + TERM_GRACE + DRAIN } else { DRAIN };
-        let status = match timeout(time_limit, self.exit.wait_for(Option::is_some)).await {
-            Ok(Ok(status)) => status.clone(),
-            _ => None,
-        };
-        let end = match (status, end) {
-            (Some(status), _) => {
-                let _ = timeout(STDERR_GRACE, &mut self.stderr_task).await;
-                let stderr_tail = self.tail.last_lines(Instant::now());
-                let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
-                judged.unwrap_or(CloseReason::Exited { status, stderr_tail })
-            }
-            (None, end) => close_reason(end),
+        let status = timeout(time_limit, self.exit.wait_for(Option::is_some)).await;
+        let status = status.ok().and_then(|status| status.ok()?.clone());
+        let end = if let Some(status) = status {
+            let _ = timeout(STDERR_GRACE, &mut self.stderr_task).await;
+            let stderr_tail = self.tail.last_lines(Instant::now());
+            let judged = self.line.as_ref().and_then(|line| line.judge(&status, &stderr_tail));
+            judged.unwrap_or(CloseReason::Exited { status, stderr_tail })
+        } else {
+            close_reason(end)
         };
         let _ = self.sink.send(In::Closed(end)).await;
     }
@@ -300,60 +274,4 @@ fn find_program(spec: &AgentSpec, cwd: &Path) -> Result<Start, CloseReason> {
         format!("{name} not found on PATH. Install it, or set its absolute path.")
     };
     Err(CloseReason::NotStarted { error, is_missing: !is_there })
-}
-
-const POLL: Duration = Duration::from_millis(20);
-
-/// Groups that may have running processes, for an exit of parlor without drops.
-static GROUPS: Mutex<Vec<ProcessId>> = Mutex::new(Vec::new());
-
-pub fn kill_all() {
-    for id in lock(&GROUPS).iter() {
-        end_group(*id, Ending::Kill);
-    }
-}
-
-#[derive(Debug)]
-/// The process group of an agent: signalled only while it can exist; dropping this kills its remaining processes.
-struct Group {
-    id: Option<ProcessId>,
-}
-
-impl Group {
-    fn of(pid: Option<u32>) -> Self {
-        let id = pid.and_then(ProcessId::of);
-        lock(&GROUPS).extend(id);
-        Self { id }
-    }
-
-    /// Waits until no process is left. The first process must have been reaped.
-    async fn gone(&mut self) {
-        while let Some(id) = self.id {
-            if !has_group(id) {
-                // From now on the group id may be reused.
-                self.forget();
-                return;
-            }
-            tokio::time::sleep(POLL).await;
-        }
-    }
-
-    fn forget(&mut self) {
-        if let Some(id) = self.id.take() {
-            lock(&GROUPS).retain(|known| *known != id);
-        }
-    }
-
-    fn end(&self, how: Ending) {
-        if let Some(id) = self.id {
-            end_group(id, how);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end(Ending::Kill);
-        self.forget();
-    }
 }

@@ -1,5 +1,7 @@
 //! Tests of the transports, with real child processes.
 
+mod queues;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,7 +11,7 @@ use tokio::time::timeout;
 use super::stdio::Stdio;
 use super::{In, Link, Setup, Transport};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
-use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::acp::tap::{Direction, Tap};
 use crate::host::os::fixtures;
 use crate::model::{AgentSpec, CloseReason, ExitInfo};
 
@@ -315,7 +317,7 @@ async fn stderr_is_written_to_the_tap_and_to_a_file() {
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "one\ntwo\n");
     let mode = |path: &std::path::Path| fixtures::mode(path);
     assert_eq!((mode(&log), mode(log.parent().unwrap())), (0o600, 0o700));
-    let lines = tap.snapshot(&TapFilter::default());
+    let lines = tap.snapshot(None, usize::MAX);
     let lines: Vec<_> = lines.iter().map(|line| (line.direction, line.text.as_str())).collect();
     assert_eq!(lines, [(Direction::Stderr, "one"), (Direction::Stderr, "two")]);
 }

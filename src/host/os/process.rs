@@ -4,6 +4,8 @@ use std::fmt;
 
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
@@ -184,6 +186,68 @@ fn read_stat(process: ProcessId) -> Option<Stat> {
     // Source: proc(5): `starttime` is field 22, and the session is field 6.
     let birth = fields.nth(15)?.parse().ok()?;
     is_alive.then_some(Stat { group, session, birth })
+}
+
+/// How often a group is checked for processes.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Groups that may have running processes, for an exit of parlor without drops.
+static GROUPS: Mutex<Vec<ProcessId>> = Mutex::new(Vec::new());
+
+fn groups() -> MutexGuard<'static, Vec<ProcessId>> {
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills the processes of all groups.
+pub fn kill_groups() {
+    for id in groups().iter() {
+        end_group(*id, Ending::Kill);
+    }
+}
+
+/// The process group of an agent: signalled only while it can exist; dropping this kills its remaining processes.
+#[derive(Debug)]
+pub struct Group {
+    id: Option<ProcessId>,
+}
+
+impl Group {
+    pub fn of(pid: Option<u32>) -> Self {
+        let id = pid.and_then(ProcessId::of);
+        groups().extend(id);
+        Self { id }
+    }
+
+    /// Waits until no process is left. The first process must have been reaped.
+    pub async fn gone(&mut self) {
+        while let Some(id) = self.id {
+            if !has_group(id) {
+                // From now on the group id may be reused.
+                self.forget();
+                return;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(id) = self.id.take() {
+            groups().retain(|known| *known != id);
+        }
+    }
+
+    pub fn end(&self, how: Ending) {
+        if let Some(id) = self.id {
+            end_group(id, how);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end(Ending::Kill);
+        self.forget();
+    }
 }
 
 #[cfg(test)]

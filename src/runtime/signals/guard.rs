@@ -7,8 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::Signal;
-use crate::acp;
-use crate::host::os::signals as os;
+use crate::host::os::{process, signals as os};
 use crate::lock::lock;
 use crate::runtime::tty;
 
@@ -54,7 +53,7 @@ pub fn start() -> std::io::Result<mpsc::Receiver<Ending>> {
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let signal = runtime.block_on(guard(async || next(&mut signals).await, sleep_for, &sender));
         tty::restore_within(RESTORED_WITHIN);
-        acp::kill_all();
+        process::kill_groups();
         std::process::exit(signal.exit_code());
     })?;
     Ok(endings)

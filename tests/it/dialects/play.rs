@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use parlor::acp::log::Log;
-use parlor::acp::tap::{Direction, TapFilter};
+use parlor::acp::tap::Direction;
 use parlor::config::keymap::Keymap;
 use parlor::core::State;
 use parlor::core::lifecycle::operations;
@@ -514,7 +514,7 @@ fn without_terminal(line: &str) -> String {
 
 /// Checks that every request of the agent got exactly one response; returns the messages to the agent.
 fn check_wire(rig: &Rig) -> String {
-    let lines = rig.tap.snapshot(&TapFilter::default());
+    let lines = rig.tap.snapshot(None, usize::MAX);
     let mut open: Vec<serde_json::Value> = Vec::new();
     let mut sent = String::new();
     for line in lines {

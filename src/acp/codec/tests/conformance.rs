@@ -6,6 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::acp::codec::requests::{encode_answer, fallback};
+use crate::acp::dialects::{Dialect as _, Official};
+use crate::model::Response;
 use crate::model::{
     ConfigValue, ExitInfo, FieldValue, McpServer, Raw, ResourceBody, ResourceLink, SessionId,
     SessionWorkspace,
@@ -83,7 +86,7 @@ fn acp_v1_calls_match_the_official_types() {
     let mut codec = codec();
     able(&mut codec);
     let session = SessionId::from("s1");
-    let (method, text) = calls::encode_cancel(&session);
+    let (method, text) = Official.cancel(&session, None).unwrap();
     let id = json!({"sessionId": "s1"});
     assert_eq!((method, check::<schema::CancelNotification>(&text)), ("session/cancel", id));
     let mut sent = |call: &Call| codec.call(call).unwrap();
@@ -211,9 +214,7 @@ fn acp_v1_servers_and_folders_are_sent_only_if_supported() {
 
 #[test]
 fn acp_v1_responses_match_the_official_types() {
-    let codec = codec();
-    let answer =
-        |kind: RequestKind, answer: Response| codec.answer(&RequestForm::official(kind), &answer).unwrap();
+    let answer = |kind: RequestKind, answer: Response| encode_answer(kind, &answer).unwrap();
 
     let text = answer(RequestKind::Permission, Response::Selected("y".to_owned()));
     let expected = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
@@ -273,13 +274,12 @@ fn acp_v1_responses_match_the_official_types() {
 
 #[test]
 fn flat_permission_requests_get_flat_responses() {
-    let form = RequestForm { kind: RequestKind::Permission, is_flat: true };
-    let codec = codec();
+    let form = RequestKind::FlatPermission;
     assert_eq!(
-        codec.answer(&form, &Response::Selected("y".to_owned())).unwrap(),
+        encode_answer(form, &Response::Selected("y".to_owned())).unwrap(),
         r#"{"optionId":"y","outcome":{"outcome":"selected","optionId":"y"}}"#
     );
-    assert_eq!(codec.answer(&form, &Response::PermissionCancelled).unwrap(), r#"{"outcome":"cancelled"}"#);
+    assert_eq!(encode_answer(form, &Response::PermissionCancelled).unwrap(), r#"{"outcome":"cancelled"}"#);
 }
 
 const KINDS: [RequestKind; 9] = [
@@ -296,30 +296,28 @@ const KINDS: [RequestKind; 9] = [
 
 #[test]
 fn mismatched_responses_become_official_errors() {
-    let codec = codec();
     let error = RpcError {
         code: RpcError::RESOURCE_NOT_FOUND,
         message: "No such file".to_owned(),
         data: Some(Raw(r#"{"uri":"/w/x"}"#.into())),
     };
     for kind in KINDS {
-        let text = codec.answer(&RequestForm::official(kind), &Response::Error(error.clone())).unwrap_err();
+        let text = encode_answer(kind, &Response::Error(error.clone())).unwrap_err();
         let expected = json!({"code": -32002, "message": "No such file", "data": {"uri": "/w/x"}});
         assert_eq!(check::<schema::Error>(&text), expected);
         let wrong =
             if kind == RequestKind::ReadFile { Response::Done } else { Response::FileContent(String::new()) };
-        let text = codec.answer(&RequestForm::official(kind), &wrong).unwrap_err();
+        let text = encode_answer(kind, &wrong).unwrap_err();
         assert_eq!(check::<schema::Error>(&text)["code"], -32603);
     }
 }
 
 #[test]
 fn acp_v1_unanswered_requests_are_cancelled_or_get_errors() {
-    let codec = codec();
     for kind in KINDS {
-        let form = RequestForm::official(kind);
-        let fallback = codec.fallback(&form);
-        let sent = codec.answer(&form, &fallback);
+        let form = kind;
+        let fallback = fallback(form);
+        let sent = encode_answer(form, &fallback);
         match kind {
             RequestKind::Permission => assert_eq!(sent.unwrap(), r#"{"outcome":{"outcome":"cancelled"}}"#),
             RequestKind::Elicitation => assert_eq!(sent.unwrap(), r#"{"action":"cancel"}"#),

@@ -126,7 +126,7 @@ proptest! {
         let _ = codec.request("terminal/create", Some(&text), &mut out);
         let _ = codec.reply(&call_named("prompt"), &text, &mut out);
         let _ = codec.on_initialize(&text);
-        assert!(!codec.error(&text).message.is_empty());
+        assert!(!errors::decode(&text).message.is_empty());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::*;
+use crate::acp::dialects::{Dialect as _, Official};
 use crate::model::{
     AgentTerminal, ConfigValue, DiffChange, ExitInfo, McpServer, Patch, PermissionRequest, Role,
     SessionUpdate, StopReason, ToolCallPatch, ToolContent, ToolKind, ToolStatus,
@@ -164,7 +165,7 @@ fn acp_v2_calls_match_the_official_types() {
         assert_eq!(method, "session/set_config_option");
     }
     assert_eq!(codec.call(&call_named("set_mode")), None);
-    let (method, text) = calls::encode_cancel(&session);
+    let (method, text) = Official.cancel(&session, None).unwrap();
     check::<schema::CancelSessionNotification>(&text);
     assert_eq!(method, "session/cancel");
 }
@@ -347,7 +348,7 @@ fn permission(request: &schema::RequestPermissionRequest) -> PermissionRequest {
     let mut out = Vec::new();
     match able().request("session/request_permission", Some(&text), &mut out).unwrap() {
         (AgentRequest::Permission(request), form) => {
-            assert!(!form.is_flat);
+            assert_eq!(form, RequestKind::Permission);
             request
         }
         other => panic!("{other:?}"),

@@ -14,15 +14,13 @@ use tokio::time::Instant;
 use crate::acp::codec::names::{STOP_REASONS, official};
 use crate::acp::codec::replies::STOP_KEYS;
 use crate::acp::codec::value::{Object, first_text, parse_object};
-use crate::acp::dialects::dialect::Translation;
+use crate::acp::dialects::Translation;
 use crate::model::RpcError;
 
 /// Silence after an error before it ends the turn.
 const FAILING_TIME: Duration = Duration::from_secs(30);
-
 /// Silence after a response that may only confirm a prompt, before it ends the turn.
 const CONFIRMED_TIME: Duration = Duration::from_secs(2);
-
 /// Number of ended prompts that are remembered, because their responses may follow.
 const MAX_ENDED: usize = 64;
 

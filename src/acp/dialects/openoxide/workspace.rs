@@ -42,8 +42,7 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Locks the folder for agents of which only one instance may run. Waits for a previous one to exit. Fails if another
-    /// parlor runs this agent in the folder, or if the storage is not writable.
+    /// Waits for a previous agent to exit. Fails if another parlor runs one in the folder, or the storage is not writable.
     pub async fn enter(spec: &AgentSpec, cwd: &Path) -> Result<Self, CloseReason> {
         Self::enter_within(spec, cwd, PATIENCE).await
     }
@@ -53,15 +52,13 @@ impl Workspace {
         if profile_of(spec) != Some(Profile::OpenOxide) || spec.is_elsewhere() {
             return Ok(Self::default());
         }
-        let unusable = |error: &io::Error| CloseReason::NotStarted {
-            error: format!(
-                "Cannot write {}, where this agent stores its sessions: {error}. Choose another folder, or \
-                 change its permissions.",
-                cwd.join(STORAGE).display()
-            ),
-            is_missing: false,
+        let unusable = |error: &io::Error| {
+            let (folder, advice) = (cwd.join(STORAGE), "Choose another folder, or change its permissions.");
+            let storage = format!("{}, where this agent stores its sessions", folder.display());
+            CloseReason::not_started(format!("Cannot write {storage}: {error}. {advice}"))
         };
-        let mut file = open_lock(cwd).map_err(|error| unusable(&error))?;
+        let file = storage(cwd).and_then(|storage| open_file(&storage, LOCK, Open::ReadWrite));
+        let mut file = file.map_err(|error| unusable(&error))?;
         let end = Instant::now() + time_limit;
         while !files::try_lock(&file).map_err(|error| unusable(&error))? {
             if Instant::now() >= end {
@@ -108,19 +105,12 @@ fn storage(cwd: &Path) -> io::Result<Dir> {
     open_folder(&Dir::open_ambient_dir(cwd, ambient_authority())?, STORAGE)
 }
 
-fn open_lock(cwd: &Path) -> io::Result<File> {
-    open_file(&storage(cwd)?, LOCK, Open::ReadWrite)
-}
-
 fn read_current(folder: &Path) -> io::Result<String> {
     let sessions = open_folder(&storage(folder)?, SESSIONS)?;
-    let mut text = String::new();
-    open_file(&sessions, CURRENT, Open::Read)?.take(MAX_ID_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    io::read_to_string(open_file(&sessions, CURRENT, Open::Read)?.take(MAX_ID_BYTES))
 }
 
-/// Replaces the file atomically, because a partial id could name another session. A link with that name is replaced
-/// too.
+/// Replaces the file, or a link, atomically, because a partial id could name another session.
 fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     let sessions = open_folder(&storage(folder)?, SESSIONS)?;
     let new = format!("{CURRENT}.{}", std::process::id());
@@ -130,8 +120,7 @@ fn write_current(folder: &Path, id: &str) -> io::Result<()> {
     sessions.rename(&new, &sessions, CURRENT)
 }
 
-/// Reads the process id in a lock file, or an empty text. Fails for any other content, because the file is not
-/// parlor's.
+/// The process id in a lock file, or an empty text. Fails for other content, because the file is not parlor's.
 fn read_pid(file: &mut File) -> io::Result<String> {
     let mut text = String::new();
     file.rewind()?;
@@ -154,13 +143,10 @@ fn is_taken(file: &mut File) -> CloseReason {
         Ok(pid) if !pid.is_empty() => format!("Another parlor (process {pid})"),
         _ => "Another parlor".to_owned(),
     };
-    CloseReason::NotStarted {
-        error: format!(
-            "{who} is running this agent in this folder; a second instance would corrupt its sessions. \
-             Continue there, or close it and restart the agent here."
-        ),
-        is_missing: false,
-    }
+    CloseReason::not_started(format!(
+        "{who} is running this agent in this folder; a second instance would corrupt its sessions. \
+         Continue there, or close it and restart the agent here."
+    ))
 }
 
 #[cfg(test)]

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Peer, Phase};
-use crate::acp::peer::messages::{self, excerpt, is_about_form};
-use crate::model::{AgentEvent, AnomalyKind, CallError, RpcError};
+use super::{Peer, Phase, excerpt};
+use crate::acp::codec::decode_error;
+use crate::acp::codec::initialize::required_version;
+use crate::acp::dialects;
+use crate::acp::transport::{UNDELIVERED, UNSENT};
+use crate::model::{AgentEvent, AgentInfo, AnomalyKind, CallError, RpcError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
@@ -65,8 +68,9 @@ impl Peer {
                 Err(error) => error,
             },
             Err(error) => {
-                let error = self.codec.error(error);
-                let refused = self.codec.refused_version(&error);
+                let error = decode_error(error);
+                let theirs = required_version(&error).filter(|_| self.spec.wire.protocol < 2);
+                let refused = theirs.map(|theirs| CallError::OtherVersion { theirs });
                 let is_final = refused.is_some() && error.code == RpcError::UNSUPPORTED_VERSION;
                 self.refused = self.refused.take().or(refused);
                 if !is_final && is_about_form(&error) && self.initialize(self.attempt.saturating_add(1), now)
@@ -76,7 +80,7 @@ impl Peer {
                     self.anomaly(AnomalyKind::Dialect, text);
                     return;
                 }
-                self.refused.take().unwrap_or_else(|| messages::call_error(error))
+                self.refused.take().unwrap_or_else(|| call_error(error))
             }
         };
         self.fail(error);
@@ -101,9 +105,61 @@ impl Peer {
         }
     }
 
+    pub fn read_info(&mut self, result: &str) -> Result<AgentInfo, CallError> {
+        if self.dialect.is_official()
+            && let Some(dialect) = dialects::recognized(result, &self.spec)
+        {
+            self.dialect = dialect;
+        }
+        let translated = self.dialect.initialized(result);
+        let mut info = self.codec.on_initialize(translated.as_deref().unwrap_or(result))?;
+        self.dialect.describe(&mut info);
+        self.codec.can = info.capabilities;
+        Ok(info)
+    }
+
+    /// The form of `initialize` with this number. An own form of the agent is first; if it is unknown, `OpenOxide`'s is last.
+    pub fn initialize_form(&self, attempt: u8) -> Option<(&'static str, String)> {
+        let name = self.dialect.client_name();
+        let official = |attempt| self.codec.initialize(attempt, name);
+        match (self.dialect.initialize(), attempt.checked_sub(1)) {
+            (Some(own), None) => Some(own),
+            (Some(_), Some(attempt)) => official(attempt),
+            (None, previous) => official(attempt).or_else(|| {
+                let is_next = self.dialect.is_official() && official(previous?).is_some();
+                (is_next && !self.spec.wire.is_strict).then(dialects::openoxide::initialize)
+            }),
+        }
+    }
+
     pub fn fail(&mut self, error: CallError) {
         self.events.push(AgentEvent::InitializeFailed(error.clone()));
         self.drop_waiting(&error);
         self.phase = Phase::Failed(error);
+    }
+}
+
+/// Source: JSON-RPC 2.0, error codes.
+pub const PARSE_ERROR: i64 = -32700;
+pub const INVALID_REQUEST: i64 = -32600;
+
+/// Whether another form of `initialize` may help.
+pub fn is_about_form(error: &RpcError) -> bool {
+    matches!(
+        error.code,
+        RpcError::UNSUPPORTED_VERSION
+            | PARSE_ERROR
+            | INVALID_REQUEST
+            | RpcError::METHOD_NOT_FOUND
+            | RpcError::INVALID_PARAMS
+    ) || error.message.to_ascii_lowercase().contains("version")
+}
+
+/// The error of a call: from the agent, or from the transport in its place.
+pub fn call_error(error: RpcError) -> CallError {
+    match error.data.as_ref().map(|data| &*data.0) {
+        Some(UNDELIVERED) => CallError::Undelivered { error: error.message },
+        Some(UNSENT) => CallError::NotSent { error: error.message },
+        _ => CallError::Agent(error),
     }
 }

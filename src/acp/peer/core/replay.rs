@@ -1,5 +1,4 @@
-//! Replays a protocol log through a `Peer`: requests are matched and messages decoded as on a live connection, but
-//! nothing is sent.
+//! Replays a protocol log through a `Peer`: nothing is sent.
 //!
 //! A request of the app is matched with the same request in the log, whose id may differ.
 

@@ -7,8 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::Peer;
-use crate::acp::codec::TurnNews;
-use crate::acp::peer::calls::Pending;
+use crate::acp::peer::calls::{CONFIRMED_TIME, Pending, REPEATED_TIME};
 use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
 
 /// Maximum number of sessions whose state is remembered; others are taken to be idle.
@@ -22,30 +21,21 @@ pub struct Foreground {
 }
 
 impl Peer {
-    pub fn on_turn_news(&mut self) {
-        for news in self.codec.take_turn_news() {
-            match news {
-                TurnNews::Went(session) => self.on_busy(session),
-                TurnNews::Ended(session, outcome) => self.on_idle(session, outcome),
-            }
-        }
-    }
-
-    /// The agent works, for the running prompt or of its own accord.
-    fn on_busy(&mut self, session: SessionId) {
+    pub fn on_busy(&mut self, session: SessionId) {
         let Foreground { busy, reports_work } = &mut self.foreground;
         *reports_work = true;
         let is_news = busy.len() < MAX_BUSY && busy.insert(session.clone());
+        let opens = |call: &Call| matches!(call, Call::LoadSession(id, _) | Call::ResumeSession(id, _) if *id == session);
         if self.calls.find_prompt(&session).is_some() {
             self.calls.note_work(&session);
-        } else if is_news && !self.calls.is_opening(&session) {
+        } else if is_news && self.calls.find(|_, call| opens(call)).is_none() {
             self.events.push(AgentEvent::TurnBegan(session));
         }
     }
 
     /// The agent does not work. Before a prompt was accepted this is about earlier work, as it is if it did not work
     /// before; but some agents only report the end, or accept a prompt at the end of its turn.
-    fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
+    pub fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
         let was_busy = self.foreground.busy.remove(&session);
         let reports_work = self.foreground.reports_work;
         let prompt = self.calls.prompt(&session);
@@ -55,17 +45,17 @@ impl Peer {
         if is_end {
             self.end_turn(&session, outcome);
         } else if was_busy && prompt.is_some_and(|prompt| prompt.has_news) {
-            self.calls.presume_idle(&session, outcome, false, self.now);
+            self.calls.presume_idle(&session, (Box::new(outcome), CONFIRMED_TIME), self.now);
         } else if was_busy {
             self.events.push(AgentEvent::TurnEnded(session, outcome));
         } else {
-            self.calls.presume_idle(&session, outcome, reports_work, self.now);
+            let time = if reports_work { REPEATED_TIME } else { CONFIRMED_TIME };
+            self.calls.presume_idle(&session, (Box::new(outcome), time), self.now);
         }
     }
 
     fn end_turn(&mut self, session: &SessionId, outcome: Result<Reply, CallError>) {
-        let ended = self.calls.end_prompt(session);
-        if let Some(Pending { call: Some((tag, _)), .. }) = ended {
+        if let Some(Pending { call: Some((tag, _)), .. }) = self.calls.end_prompt(session) {
             self.events.push(AgentEvent::Replied(tag, outcome));
         }
     }
@@ -91,20 +81,5 @@ impl Peer {
         // What the agent reported of a rejected prompt is not about the next one.
         self.foreground.busy.remove(session);
         false
-    }
-
-    /// Puts a prompt back if its turn continues after the response. Returns any other call.
-    pub fn take_answered(
-        &mut self,
-        id: u64,
-        pending: Pending,
-        outcome: Result<&str, &str>,
-    ) -> Option<Pending> {
-        let is_prompt = matches!(&pending.call, Some((_, Call::Prompt(..))));
-        if is_prompt && outcome.is_ok() && self.codec.reports_states() {
-            self.calls.accept(id, pending, self.now);
-            return None;
-        }
-        Some(pending)
     }
 }

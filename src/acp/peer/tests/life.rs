@@ -14,7 +14,7 @@ use super::{
 };
 use crate::acp::gate::Gate;
 use crate::acp::peer::{Deadlines, Limits};
-use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::memory;
 use crate::acp::transport::{Link, Setup, Transport};
 use crate::acp::{ConnectOptions, Connection, connect};
@@ -184,7 +184,7 @@ async fn the_tap_records_both_directions() {
     agent.write("noise\n").await;
     agent.answer_initialize().await;
     while !matches!(app.next().await, AgentEvent::Ready(_)) {}
-    let lines = tap.snapshot(&TapFilter::default());
+    let lines = tap.snapshot(None, usize::MAX);
     let mut directions: Vec<_> =
         lines.iter().map(|line| (line.direction, line.text.contains("initialize"))).collect();
     directions.sort_by_key(|(direction, _)| direction.word());

@@ -44,8 +44,7 @@ impl Client {
             Some(source) => Some(authorization(source).await.map_err(refused)?),
             None => None,
         };
-        let is_safe = url.scheme() == "https";
-        let ca_file = remote.ca_file.clone();
+        let (is_safe, ca_file) = (url.scheme() == "https", remote.ca_file.clone());
         let tls = move || crate::tls::config(is_safe, is_upgrade, ca_file.as_deref());
         let tls = tokio::task::spawn_blocking(tls).await;
         let tls = tls.map_err(|error| error.to_string()).and_then(|tls| tls).map_err(refused)?;
@@ -68,28 +67,26 @@ impl Client {
         if is_loopback(&url) {
             builder = builder.no_proxy();
         }
-        let http = builder.build().map_err(|error| {
-            refused(format!("Could not create the HTTP client: {}.", crate::tls::innermost(&error)))
-        })?;
+        let failed = |error| format!("Could not create the HTTP client: {}.", crate::tls::innermost(&error));
+        let http = builder.build().map_err(|error| refused(failed(error)))?;
+        let (source, authorization) = (remote.token.clone(), Mutex::new(authorization));
         Ok(Arc::new(Self {
             http,
-            #[cfg(test)]
-            simulation: None,
             url,
             headers,
-            source: remote.token.clone(),
-            authorization: Mutex::new(authorization),
+            source,
+            authorization,
+            #[cfg(test)]
+            simulation: None,
         }))
     }
 
-    /// Builds a request. Headers and token are added only for the agent's origin.
     pub fn request(&self, method: Method, url: &Url) -> RequestBuilder {
         let mut request = self.http.request(method, url.clone());
         if url.origin() == self.url.origin() {
             request = request.headers(self.headers.clone());
-            let authorization = lock(&self.authorization);
-            if let Some(value) = authorization.as_ref() {
-                request = request.header(AUTHORIZATION, value.clone());
+            if let Some(value) = lock(&self.authorization).clone() {
+                request = request.header(AUTHORIZATION, value);
             }
         }
         request
@@ -116,11 +113,10 @@ impl Client {
         }
         // No compression was offered to the server.
         match response.headers().get(CONTENT_ENCODING) {
-            Some(encoding) if encoding != "identity" => Err(HttpError::refused(format!(
-                "{} compressed its response, which is not supported. Turn off compression on the server or its \
-                 proxy.",
-                host_of(&url)
-            ))),
+            Some(encoding) if encoding != "identity" => {
+                let advice = "which is not supported. Turn off compression on the server or its proxy.";
+                Err(HttpError::refused(format!("{} compressed its response, {advice}", host_of(&url))))
+            }
             _ => Ok(response),
         }
     }
@@ -160,8 +156,8 @@ async fn authorization(source: &TokenSource) -> Result<HeaderValue, String> {
 pub fn http_url(remote: &Remote) -> Result<Url, String> {
     let shown = remote.shown_url();
     let wrong = |why: &str| format!("Invalid agent URL {shown}: {why}.");
-    let mut url =
-        Url::parse(&remote.url).map_err(|error| wrong(&format!("{error}; use https://host/path")))?;
+    let unreadable = |error| wrong(&format!("{error}; use https://host/path"));
+    let mut url = Url::parse(&remote.url).map_err(unreadable)?;
     let scheme = match url.scheme() {
         "http" | "ws" => "http",
         "https" | "wss" => "https",
@@ -195,15 +191,11 @@ fn user_headers(remote: &Remote) -> Result<HeaderMap, String> {
 /// Follows redirects within the server only, and only those that repeat the request unchanged.
 fn same_origin_only() -> Policy {
     Policy::custom(|attempt| {
-        let is_same_message =
-            matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-        let is_same_origin =
-            attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-        if is_same_message && is_same_origin && attempt.previous().len() <= MAX_REDIRECTS {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
+        let is_same_message = matches!(attempt.status().as_u16(), 307 | 308);
+        let mut previous = attempt.previous().iter();
+        let is_same_origin = previous.next().is_some_and(|first| first.origin() == attempt.url().origin());
+        let may_follow = is_same_message && is_same_origin && previous.len() < MAX_REDIRECTS;
+        if may_follow { attempt.follow() } else { attempt.stop() }
     })
 }
 

@@ -1,7 +1,5 @@
 //! Reads the parts of a message that a transport needs: id, kind, method and session.
 //!
-//! Also converts events of an event stream to messages, and builds the error response for a request that cannot be
-//! delivered.
 //! Source: JSON-RPC 2.0; ACP v1, `sessionId` in params and results.
 
 use bytes::Bytes;
@@ -24,7 +22,6 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Envelope {
     pub kind: Kind,
-    /// The id as JSON; `None`: no id.
     pub id: Option<String>,
     /// The method; empty for a response.
     pub method: String,
@@ -41,7 +38,6 @@ impl Envelope {
     }
 }
 
-/// Parses a message; `None`: not a message.
 pub fn read(text: &str) -> Option<Envelope> {
     let message = crate::acp::envelope::read(text).ok()?;
     let (kind, id, method, scope) = match &message {
@@ -88,10 +84,8 @@ pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
         SseItem::Event { name: None, data, .. } => sort_whole(&data, out),
         SseItem::Event { name: Some(name), data, .. } => {
             let text = String::from_utf8_lossy(&data);
-            if is_message(&name, &text) || text.trim_start().starts_with('[') {
-                return sort_whole(&data, out);
-            }
-            sort_whole(&named(&name, &text), out);
+            let is_whole = is_message(&name, &text) || text.trim_start().starts_with('[');
+            sort_whole(&if is_whole { data.clone() } else { named(&name, &text) }, out);
         }
     }
 }
@@ -100,18 +94,16 @@ pub fn sort_event(item: SseItem, out: &mut Vec<InboundFrame>) {
 /// may be in `result` or `error`.
 fn is_message(name: &str, text: &str) -> bool {
     pick(text, ["jsonrpc", "method", "result", "error"]).is_ok_and(|marks| {
-        let [is_rpc, is_call, has_result, has_error] =
-            marks.map(|mark| mark.is_some_and(|mark| mark != "null"));
-        is_rpc || is_call || (has_result || has_error) && !EVENTS.contains(&name)
+        let [rpc, method, result, error] = marks.map(|mark| mark.is_some_and(|mark| mark != "null"));
+        rpc || method || (result || error) && !EVENTS.contains(&name)
     })
 }
 
 fn named(name: &str, text: &str) -> Bytes {
-    let value = match serde_json::from_str::<Value>(text) {
-        Ok(object @ Value::Object(_)) => object,
-        Ok(Value::String(text)) => json!({ "text": text }),
-        Ok(value) => json!({ "value": value }),
-        Err(_) => json!({ "text": text }),
+    let value = match serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)) {
+        object @ Value::Object(_) => object,
+        Value::String(text) => json!({ "text": text }),
+        value => json!({ "value": value }),
     };
     json!({ "jsonrpc": "2.0", "method": name, "params": value }).to_string().into()
 }

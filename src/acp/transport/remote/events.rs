@@ -6,7 +6,7 @@
 //! reconnect are skipped; a stream of comments only is read slowly.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,17 +26,13 @@ use crate::tls::innermost;
 
 /// Minimum timeout of a silent stream, however short the keep-alive interval of the server is.
 const MIN_IDLE: Duration = Duration::from_secs(10);
-
 /// A stream that was open for this long resets the delay before the next attempt.
 const GOOD_LIFE: Duration = Duration::from_secs(10);
-
 /// After this number of consecutive reads with comments only, each is followed by a pause.
 const MAX_EMPTY_READS: u32 = 32;
 const EMPTY_READ_PAUSE: Duration = Duration::from_millis(20);
-
 /// How many bytes are parsed before their events are passed on.
 const PART_BYTES: usize = 64 << 10;
-
 /// Number of events that are remembered to detect those that are sent again after a reconnect; about 3 MiB.
 const MAX_SEEN: usize = 65_536;
 
@@ -53,6 +49,7 @@ pub enum BodyEnd {
 struct Seen {
     events: HashMap<u64, u64>,
     order: VecDeque<u64>,
+    hasher: RandomState,
     is_replay: bool,
     has_repeated_ids: bool,
     is_reported: bool,
@@ -65,7 +62,7 @@ impl Seen {
             self.is_replay = false;
             return false;
         };
-        let (id, data) = (hash(id.as_bytes()), hash(data));
+        let [id, data] = [id.as_bytes(), data].map(|bytes| self.hasher.hash_one(bytes));
         let known = self.events.get(&id).copied();
         if self.is_replay && !self.has_repeated_ids && known == Some(data) {
             return true;
@@ -85,12 +82,6 @@ impl Seen {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[derive(Debug)]
 pub struct EventReader {
     sse: SseReader,
@@ -101,7 +92,6 @@ pub struct EventReader {
     last_comment: Option<Instant>,
     /// Whether there was an event since the stream was opened.
     has_spoken: bool,
-    /// The session of the stream; its messages are marked with it.
     session: Option<Arc<str>>,
 }
 
@@ -125,23 +115,19 @@ impl EventReader {
         context: &HttpContext,
     ) -> Result<BodyEnd, Disconnected> {
         self.sse.restart();
-        self.seen.is_replay = true;
-        self.last_comment = None;
-        self.has_spoken = false;
+        (self.seen.is_replay, self.last_comment, self.has_spoken) = (true, None, false);
         let mut items = Vec::new();
         let mut empty_reads = 0_u32;
         loop {
             let chunk = match self.max_silence {
-                Some(limit) => match timeout(limit, response.chunk()).await {
-                    Ok(chunk) => chunk,
-                    Err(_) => return Ok(BodyEnd::Silent),
-                },
-                None => response.chunk().await,
+                Some(limit) => timeout(limit, response.chunk()).await,
+                None => Ok(response.chunk().await),
             };
             let mut bytes = match chunk {
-                Ok(Some(bytes)) => bytes,
-                Ok(None) => return Ok(BodyEnd::Ended),
-                Err(error) => return Ok(BodyEnd::Broken(innermost(&error))),
+                Ok(Ok(Some(bytes))) => bytes,
+                Ok(Ok(None)) => return Ok(BodyEnd::Ended),
+                Ok(Err(error)) => return Ok(BodyEnd::Broken(innermost(&error))),
+                Err(_) => return Ok(BodyEnd::Silent),
             };
             // The client reads up to half a MiB at once. The peer decodes a part while the next one is parsed.
             while !bytes.is_empty() {
@@ -161,8 +147,7 @@ impl EventReader {
         let ends_with_comment = items.last() == Some(&SseItem::Comment);
         for item in items.drain(..).filter(|item| *item != SseItem::Comment) {
             // The server may send comments only while there are no events, so the interval is unknown.
-            self.last_comment = None;
-            self.has_spoken = true;
+            (self.last_comment, self.has_spoken) = (None, true);
             if let SseItem::Event { id, data, .. } = &item
                 && self.seen.is_again(id.as_deref(), data)
             {
@@ -204,13 +189,10 @@ pub enum Opening {
     Failed,
 }
 
+/// Why a stream has ended: the server does not have it any more, or has no such streams, by this status code.
 #[derive(Debug)]
 pub enum StreamEnd {
-    /// The server does not have the stream.
-    Gone {
-        was_open: bool,
-    },
-    /// The server has no such streams; the value is the status code.
+    Gone { was_open: bool },
     None(u16),
     Refused(HttpError),
     Lost(HttpError),
@@ -331,10 +313,8 @@ impl EventStream {
     async fn open(&self, last_id: Option<&str>) -> Result<Response, Failure> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        if let Some(id) = last_id
-            && let Ok(value) = HeaderValue::from_bytes(id.as_bytes())
-        {
-            headers.insert(HeaderName::from_static("last-event-id"), value);
+        if let Some(Ok(id)) = last_id.map(|id| HeaderValue::from_bytes(id.as_bytes())) {
+            headers.insert(HeaderName::from_static("last-event-id"), id);
         }
         let client = &self.context.client;
         let request = client.request(Method::GET, &self.url).headers(headers);

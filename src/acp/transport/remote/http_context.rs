@@ -82,7 +82,6 @@ impl Default for Timeouts {
     }
 }
 
-/// The attempts of one message or one stream.
 #[derive(Debug)]
 pub struct Backoff {
     timeouts: Timeouts,
@@ -109,8 +108,7 @@ impl Backoff {
         if now.saturating_duration_since(since) >= self.timeouts.give_up {
             return None;
         }
-        let jitter = self.timeouts.jitter;
-        let percent = 100 - u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * jitter / 255;
+        let percent = 100 - u32::from(uuid::Uuid::new_v4().as_bytes()[0]) * self.timeouts.jitter / 255;
         let delay = self.pause * percent / 100;
         self.pause = (self.pause * 2).min(self.timeouts.max_pause);
         Some(delay.max(wanted.unwrap_or_default().min(self.timeouts.answer)))
@@ -135,7 +133,6 @@ pub struct HttpContext {
     sink: Sink,
     tap: Tap,
     requests: watch::Sender<Requests>,
-    /// Receives the reason why the whole connection ends.
     ended: mpsc::UnboundedSender<CloseReason>,
     created: mpsc::UnboundedSender<String>,
     retry: Arc<Notify>,
@@ -178,18 +175,13 @@ impl HttpContext {
     }
 
     pub async fn pieces(&self, pieces: Vec<InboundFrame>) -> Result<(), Disconnected> {
-        if pieces.is_empty() {
-            return Ok(());
-        }
-        self.sink.send(In::Pieces(pieces)).await
+        if pieces.is_empty() { Ok(()) } else { self.sink.send(In::Pieces(pieces)).await }
     }
 
-    /// Drops second responses to the same request.
     pub fn drop_repeated(&self, pieces: &mut Vec<InboundFrame>) {
         pieces.retain(|piece| !matches!(piece, InboundFrame::Frame(frame) if !self.is_news(frame.text())));
     }
 
-    /// The messages in the body of a response, without those that are dropped.
     pub fn sort(&self, body: &Bytes) -> Vec<InboundFrame> {
         let mut pieces = Vec::new();
         sort_whole(body, &mut pieces);
@@ -220,7 +212,6 @@ impl HttpContext {
         Interruption(Arc::clone(self))
     }
 
-    /// Runs a task until it ends or the connection does.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
@@ -243,17 +234,11 @@ impl HttpContext {
         frame: &Bytes,
         wants: impl Fn(StatusCode) -> bool,
     ) -> Result<Response, HttpError> {
-        let request = self
-            .client
-            .request(Method::POST, url)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, "application/json, text/event-stream")
-            .headers(headers.clone())
-            .body(frame.clone());
-        self.client.send(request, wants).await
+        let request = self.client.request(Method::POST, url).header(CONTENT_TYPE, "application/json");
+        let request = request.header(ACCEPT, "application/json, text/event-stream").headers(headers.clone());
+        self.client.send(request.body(frame.clone()), wants).await
     }
 
-    /// Expects the response to a message, if it is a request.
     pub fn expect(&self, message: &Envelope) {
         if let (Kind::Request, Some(id)) = (message.kind, message.number()) {
             self.requests.send_modify(|requests| {
@@ -263,8 +248,7 @@ impl HttpContext {
         }
     }
 
-    /// Whether the peer needs a message: it is not a second response to the same request. Learns from the response to
-    /// `initialize`, and reports new sessions.
+    /// Whether the peer needs a message. Learns from the response to `initialize`, and reports new sessions.
     fn is_news(&self, text: &str) -> bool {
         // Skips parsing for updates, which are most of the messages.
         if ID.find(text.as_bytes()).is_none() {
@@ -313,9 +297,8 @@ impl HttpContext {
 
     /// Waits until a request has its outcome; never returns for other messages.
     pub async fn closed(&self, message: &Envelope) {
-        let Some(id) = message.number().filter(|_| message.kind == Kind::Request) else {
-            return pending().await;
-        };
+        let number = message.number().filter(|_| message.kind == Kind::Request);
+        let Some(id) = number else { return pending().await };
         // The sender is not dropped.
         let _ = self.requests.subscribe().wait_for(|requests| !requests.open.contains_key(&id)).await;
     }
@@ -328,7 +311,6 @@ impl HttpContext {
         self.report(message, UNDELIVERED, why).await;
     }
 
-    /// Reports that a message was certainly not sent.
     pub async fn unsent(&self, message: &Envelope, why: &str) {
         self.expect(message);
         self.report(message, UNSENT, why).await;
@@ -378,9 +360,8 @@ impl From<HttpError> for CloseReason {
 }
 
 pub fn is_of_type(response: &Response, wanted: &str) -> bool {
-    let given =
-        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    given.split(';').next().is_some_and(|given| given.trim().eq_ignore_ascii_case(wanted))
+    let given = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()?.split(';').next());
+    given.is_some_and(|given| given.trim().eq_ignore_ascii_case(wanted))
 }
 
 pub fn is_events(response: &Response) -> bool {
@@ -393,11 +374,9 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() > max_bytes => {
-                let text = format!(
-                    "The response of {} is over the limit of {} MiB. Request less at once.",
-                    host_of(&url),
-                    max_bytes >> 20
-                );
+                let (host, mib) = (host_of(&url), max_bytes >> 20);
+                let text =
+                    format!("The response of {host} is over the limit of {mib} MiB. Request less at once.");
                 return Err(HttpError::refused(text));
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
@@ -408,15 +387,11 @@ pub async fn body(mut response: Response, max_bytes: usize) -> Result<Bytes, Htt
 }
 
 pub fn too_large(bytes: usize, max_bytes: usize, host: &str) -> String {
-    let shown = |bytes: usize| match bytes {
+    let [size, limit] = [bytes, max_bytes].map(|bytes| match bytes {
         ..0x10_0000 => format!("{} KiB", bytes.div_ceil(1 << 10)),
         _ => format!("{} MiB", bytes >> 20),
-    };
-    format!(
-        "The message is {}; the limit of {host} is {}. Send less at once.",
-        shown(bytes),
-        shown(max_bytes)
-    )
+    });
+    format!("The message is {size}; the limit of {host} is {limit}. Send less at once.")
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Error messages for HTTP and TLS failures.
 //!
-//! Separates temporary from permanent failures and describes each with its remedy: host names, ports, certificates,
-//! proxies, redirects, status codes.
 //! Invariant: messages contain no token, header or query; text from the server is shortened and has no control
 //! characters.
 
@@ -12,7 +10,7 @@ use reqwest::header::{LOCATION, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 
 use crate::model::shown_url;
-use crate::tls::{chain, innermost};
+use crate::tls::{self, chain, innermost};
 
 const MAX_EXPLANATION_BYTES: usize = 4 << 10;
 const MAX_EXPLANATION_CHARS: usize = 200;
@@ -20,7 +18,6 @@ const MAX_EXPLANATION_CHARS: usize = 200;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HttpError {
     pub text: String,
-    /// Whether a retry may help.
     pub is_temporary: bool,
     /// Whether the request was certainly not sent.
     pub is_unsent: bool,
@@ -55,23 +52,19 @@ impl HttpError {
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
         let host = host_of(url);
         if let Some(error) = chain(error).find_map(|error| error.downcast_ref::<rustls::Error>()) {
-            return Self::refused(tls_text(error, &host));
+            return Self::refused(tls::describe(error, &host));
         }
         let innermost = innermost(error);
-        let says_proxy = chain(error).any(|error| {
-            let text = error.to_string().to_lowercase();
-            text.contains("proxy") || text.contains("tunnel")
-        });
-        if says_proxy {
+        let mut texts = chain(error).map(|error| error.to_string().to_lowercase());
+        if texts.any(|text| text.contains("proxy") || text.contains("tunnel")) {
             let text = format!(
                 "The proxy for {host} rejected the connection: {innermost}. Check HTTPS_PROXY, HTTP_PROXY \
                  and ALL_PROXY, or add the host to NO_PROXY."
             );
             return Self::refused(text);
         }
-        let refused = chain(error)
-            .filter_map(|error| error.downcast_ref::<io::Error>())
-            .any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        let mut errors = chain(error).filter_map(|error| error.downcast_ref::<io::Error>());
+        let refused = errors.any(|error| error.kind() == io::ErrorKind::ConnectionRefused);
         let text = if error.is_dns() {
             format!("Cannot resolve {host}. Correct the URL, or check the network.")
         } else if refused {
@@ -92,24 +85,16 @@ impl HttpError {
         let retry_after = header(RETRY_AFTER).and_then(|text| text.trim().parse().ok());
         let retry_after = retry_after.map(Duration::from_secs);
         let explanation = explanation(response).await;
-        let text = status_text(status, &shown_url(url), token, location.as_deref(), &explanation);
+        let text = status_text(status.as_u16(), &shown_url(url), token, location.as_deref(), &explanation);
         let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
         let is_down = matches!(status.as_u16(), 502..=504);
         Self { is_temporary, is_down, retry_after, status: Some(status), ..Self::refused(text) }
     }
 }
 
-fn status_text(
-    status: StatusCode,
-    url: &str,
-    token: Option<String>,
-    location: Option<&str>,
-    explanation: &str,
-) -> String {
+fn status_text(code: u16, url: &str, token: Option<String>, location: Option<&str>, reason: &str) -> String {
     let host = host_of(url);
-    let code = status.as_u16();
-    let says =
-        if explanation.is_empty() { String::new() } else { format!(" The server responded: {explanation}") };
+    let says = if reason.is_empty() { String::new() } else { format!(" The server responded: {reason}") };
     match code {
         300..=399 => {
             let to = location.unwrap_or("another URL");
@@ -124,18 +109,16 @@ fn status_text(
             )
         }
         401 => match token {
-            Some(source) => {
-                format!("{host} rejected the token from {source} (401). Renew the token.{says}")
-            }
+            Some(source) => format!("{host} rejected the token from {source} (401). Renew the token.{says}"),
             None => format!(
                 "{host} requires a token (401). Set `token_env`, `token_file` or `token_command` of this \
                  agent in the configuration, or pass --token-env, --token-file or --token-command.{says}"
             ),
         },
-        403 => format!(
-            "{host} denied access (403). Ask its administrator for access{}.{says}",
-            if token.is_some() { ", or use another token" } else { ", or configure a token" }
-        ),
+        403 => {
+            let way = if token.is_some() { "use another token" } else { "configure a token" };
+            format!("{host} denied access (403). Ask its administrator for access, or {way}.{says}")
+        }
         404 | 405 => format!("No agent at {url} ({code}). Correct the path of the URL.{says}"),
         407 => format!(
             "The proxy for {host} requires authentication (407). Set user and password in HTTPS_PROXY or \
@@ -172,52 +155,13 @@ fn plain_explanation(body: &str) -> String {
         None if body.starts_with(['<', '{', '[']) => return String::new(),
         None => body.to_owned(),
     };
-    let words: Vec<&str> = text
-        .split(|envelope: char| envelope.is_whitespace() || envelope.is_control())
-        .filter(|word| !word.is_empty())
-        .collect();
-    let line = words.join(" ");
+    let words = text.split(|ch: char| ch.is_whitespace() || ch.is_control());
+    let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
     let mut short: String = line.chars().take(MAX_EXPLANATION_CHARS).collect();
     if short.len() < line.len() {
         short.push('…');
     }
-    crate::acp::tap::redact(&short).into_owned()
-}
-
-fn tls_text(error: &rustls::Error, host: &str) -> String {
-    use rustls::CertificateError as Bad;
-    const ASK: &str = "Nothing was sent. Ask the server's administrator.";
-    let kind = match error {
-        rustls::Error::InvalidCertificate(kind) => kind,
-        rustls::Error::InvalidMessage(_) => {
-            return format!(
-                "{host} does not use TLS. Check the server, or use a URL that starts with http:// or ws://."
-            );
-        }
-        other => return format!("The TLS connection to {host} failed: {other}."),
-    };
-    let other = format!("{kind:?}");
-    let untrusted = format!("is not trusted ({other})");
-    let (problem, remedy) = match kind {
-        // A bad signature: the authority has the name of a known one, but another key.
-        Bad::UnknownIssuer | Bad::BadSignature => (
-            "is from an unknown authority",
-            "If you trust the server, add the authority's certificate to the system, or set `ca_file` of this \
-             agent in the configuration, --ca-file, or SSL_CERT_FILE.",
-        ),
-        Bad::Expired | Bad::ExpiredContext { .. } => ("has expired", ASK),
-        Bad::NotValidYet | Bad::NotValidYetContext { .. } => ("is not valid yet; check the clock", ASK),
-        Bad::NotValidForName | Bad::NotValidForNameContext { .. } => ("is for another host name", ASK),
-        Bad::Revoked => ("was revoked", ASK),
-        // What openssl creates by default for self-signed certificates.
-        _ if other.contains("CaUsedAsEndEntity") => (
-            "is a CA certificate, which is not valid for a server",
-            "Nothing was sent. Create a server certificate (basicConstraints CA:FALSE); if it is self-signed, \
-             set it as `ca_file` of this agent, or pass --ca-file.",
-        ),
-        _ => (untrusted.as_str(), ASK),
-    };
-    format!("The certificate of {host} {problem}. {remedy}")
+    crate::redact::redact(&short).into_owned()
 }
 
 pub fn host_of(url: &str) -> String {
@@ -233,8 +177,7 @@ mod tests {
     #[test]
     fn status_messages_name_the_remedy() {
         let text = |code: u16, token: Option<&str>, location: Option<&str>| {
-            let status = StatusCode::from_u16(code).unwrap();
-            status_text(status, "https://host:8/acp", token.map(str::to_owned), location, "because")
+            status_text(code, "https://host:8/acp", token.map(str::to_owned), location, "because")
         };
         for (code, token, expected) in [
             (401, None, "host:8 requires a token (401)"),

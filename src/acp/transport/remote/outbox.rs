@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use reqwest::{Response, StatusCode};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::envelope::{self, Envelope, Kind};
 use super::events::Opening;
@@ -99,14 +99,9 @@ pub struct Outbox {
 
 impl Outbox {
     pub fn new(server: Arc<Server>) -> Self {
-        let permits = |count: u32| Arc::new(Semaphore::new(count as usize));
-        Self {
-            server,
-            flights: Vec::new(),
-            open_requests: permits(MAX_REQUESTS),
-            open_notices: permits(MAX_NOTICES),
-            open_answers: permits(MAX_ANSWERS_KIB),
-        }
+        let [open_requests, open_notices, open_answers] = [MAX_REQUESTS, MAX_NOTICES, MAX_ANSWERS_KIB]
+            .map(|count| Arc::new(Semaphore::new(count as usize)));
+        Self { server, flights: Vec::new(), open_requests, open_notices, open_answers }
     }
 
     /// Sends a message. Waits only while too many notifications or responses are open.
@@ -155,15 +150,8 @@ impl Outbox {
         }
         // The response to a prompt ends its turn; in version 2 it only accepts it.
         let is_response_end = context.version.load(Ordering::Relaxed) != 2;
-        let sending = Sending {
-            server: Arc::clone(&self.server),
-            frame: frame.clone(),
-            place,
-            flight,
-            prompts,
-            is_response_end,
-            _permit: permit,
-        };
+        let (server, frame) = (Arc::clone(&self.server), frame.clone());
+        let sending = Sending { server, frame, place, flight, prompts, is_response_end, _permit: permit };
         context.spawn(async move {
             for earlier in before {
                 earlier.is_followed.notify_one();
@@ -186,9 +174,8 @@ impl Outbox {
             Kind::Request => {
                 let permit = Arc::clone(&self.open_requests).try_acquire_owned().ok();
                 if permit.is_none() {
-                    let host = &self.server.host;
-                    let why =
-                        format!("{MAX_REQUESTS} requests to {host} are unanswered. Wait, or reconnect.");
+                    let open = format!("{MAX_REQUESTS} requests to {}", self.server.host);
+                    let why = format!("{open} are unanswered. Wait, or reconnect.");
                     self.server.context.unsent(envelope, &why).await;
                 }
                 return permit;
@@ -222,12 +209,9 @@ impl Drop for Sending {
 
 impl Sending {
     async fn carry_out(self) {
-        let has_prompts = !self.prompts.is_empty();
         let flight = &self.flight;
-        if flight.is_cancel()
-            && has_prompts
-            && self.prompts.iter().all(|prompt| prompt.stage() == Stage::Dropped)
-        {
+        let are_dropped = self.prompts.iter().all(|prompt| prompt.stage() == Stage::Dropped);
+        if flight.is_cancel() && !self.prompts.is_empty() && are_dropped {
             return;
         }
         if is_close(&flight.envelope.method) {
@@ -262,10 +246,8 @@ impl Sending {
 
     /// Whether it cancels a turn whose prompt may arrive after it.
     fn may_be_early(&self) -> bool {
-        let is_open = |prompt: &Arc<Flight>| {
-            prompt.stage() < Stage::Arrived && self.server.context.is_open(&prompt.envelope)
-        };
-        self.flight.is_cancel() && self.prompts.iter().any(is_open)
+        let mut early = self.prompts.iter().filter(|prompt| prompt.stage() < Stage::Arrived);
+        self.flight.is_cancel() && early.any(|prompt| self.server.context.is_open(&prompt.envelope))
     }
 
     /// Waits until an early cancel can be sent again. False if its turns end before that.
@@ -315,7 +297,10 @@ impl Sending {
             if !trouble.is_unsent {
                 self.flight.reach(Stage::Begun);
             }
-            if !self.may_repeat(&trouble) {
+            // It may be sent again if it certainly did not arrive, or changes nothing if it arrives twice.
+            let is_harmless = self.flight.envelope.kind == Kind::Response || self.flight.is_cancel();
+            let is_passing = trouble.is_temporary || trouble.is_denied();
+            if !(trouble.is_unsent || is_harmless && is_passing) {
                 // A rejection is the outcome; after a network failure, the end of the connection may say more.
                 let has_stream = self.place.opening.is_some() && trouble.is_temporary;
                 context.fail(&self.flight.envelope, &trouble.text, has_stream).await;
@@ -344,12 +329,6 @@ impl Sending {
         }
     }
 
-    /// Whether it may be sent again: it certainly did not arrive, or changes nothing if it arrives twice.
-    fn may_repeat(&self, trouble: &HttpError) -> bool {
-        let is_harmless = self.flight.envelope.kind == Kind::Response || self.flight.is_cancel();
-        trouble.is_unsent || is_harmless && (trouble.is_temporary || trouble.is_denied())
-    }
-
     /// Waits until the stream is open that must be open first. A message is sent before the stream of a new session is
     /// open if that takes long or another message follows, which may be a cancel. False if the message is not sent.
     async fn is_stream_ready(&self) -> bool {
@@ -368,19 +347,16 @@ impl Sending {
             tokio::select! {
                 biased;
                 () = flight.is_followed.notified() => {}
-                _ = timeout(
-                    context.timeouts.answer / OPENING_SHARE,
-                    is_past(&mut opening, Opening::Waiting),
-                ) => {}
+                () = is_past(&mut opening, Opening::Waiting) => {}
+                () = sleep(context.timeouts.answer / OPENING_SHARE) => {}
             }
         }
         let opening = *opening.borrow();
         if opening == Opening::Lost && flight.envelope.kind == Kind::Request {
             if context.is_open(&flight.envelope) {
-                let host = &self.server.host;
-                let why = format!(
-                    "{host} did not open the event stream of the session. Check the server, or reconnect."
-                );
+                let advice = "Check the server, or reconnect.";
+                let why =
+                    format!("{} did not open the event stream of the session. {advice}", self.server.host);
                 context.unsent(&flight.envelope, &why).await;
             }
             return false;

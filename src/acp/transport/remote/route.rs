@@ -1,8 +1,7 @@
 //! The transport that is used by a connection: the one that the configuration or the URL names, or a detected one.
 //!
-//! [`Probe`] sends `initialize`, examines the response, and tries the known transports from the most to the least
-//! common. A server whose protocol needs an event stream gets one before `initialize`; any other server that responds in
-//! the POST is asked once for a stream.
+//! [`Probe`] tries the known transports from the most to the least common. A server whose protocol needs an event stream
+//! gets one before `initialize`; any other server that responds in the POST is asked once for a stream.
 //! Invariants: the server that responds to `initialize` gets it once; its response reaches the peer; a stream that
 //! was opened as a test is used; if no transport works, the first error is reported.
 
@@ -23,40 +22,38 @@ use super::server::{CONNECTION_ID, Server, StreamUrls, events_at};
 use super::socket::Socket;
 use crate::acp::dialects::openoxide;
 use crate::acp::transport::OutboundFrame;
-use crate::model::{Carrier, CloseReason, Profile, Remote};
+use crate::model::{Carrier, CloseReason, Profile, Remote, shown_url};
 
 const USUAL_PATH: &str = "/acp";
-
 /// A request that may be unsupported is awaited for this fraction of `Timeouts::answer`.
 const GUESS_SHARE: u32 = 20;
 
 #[derive(Debug)]
 pub enum Route {
-    /// Not detected yet.
     Probe(Box<Probe>),
     Http(Outbox),
     Socket(Box<Socket>),
 }
 
 impl Route {
-    /// Opens the transport that the URL or the configuration names, or a probe.
     pub async fn open(
         context: Arc<HttpContext>,
         remote: &Remote,
         profile: Option<Profile>,
     ) -> Result<Self, HttpError> {
         let url = &context.client.url.clone();
-        let (usual, is_bare) = with_path(url);
+        let (mut usual, is_bare) = (url.clone(), url.path().trim_matches('/').is_empty());
+        if is_bare {
+            usual.set_path(USUAL_PATH);
+        }
         context.is_small.store(profile == Some(Profile::ZeptoClaw), Ordering::Relaxed);
         let server = match carrier_of(remote) {
             Some(Carrier::WebSocket) => {
-                let socket = match Socket::open(&context, &context.client, &usual).await {
-                    Err(error) if is_bare && !error.is_temporary => {
-                        Socket::open(&context, &context.client, url).await?
-                    }
-                    socket => socket?,
-                };
-                return Ok(Self::Socket(Box::new(socket)));
+                let mut socket = Socket::open(&context, &context.client, &usual).await;
+                if is_bare && socket.as_ref().is_err_and(|error| !error.is_temporary) {
+                    socket = Socket::open(&context, &context.client, url).await;
+                }
+                return Ok(Self::Socket(Box::new(socket?)));
             }
             Some(carrier @ (Carrier::RpcSse | Carrier::PostSse | Carrier::Post)) => {
                 let url = if carrier == Carrier::Post { &usual } else { url };
@@ -91,10 +88,6 @@ impl Route {
         }
     }
 
-    pub fn socket(&mut self) -> Option<&mut Socket> {
-        if let Self::Socket(socket) = self { Some(socket) } else { None }
-    }
-
     pub async fn drained(&self) {
         if let Self::Http(outbox) = self {
             outbox.drained().await;
@@ -110,29 +103,17 @@ impl Route {
     }
 }
 
-/// The transport that the configuration or the URL names.
 pub fn carrier_of(remote: &Remote) -> Option<Carrier> {
     let url = remote.url.to_ascii_lowercase();
     let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
-    let by_url = if url.starts_with("ws://") || url.starts_with("wss://") {
-        Some(Carrier::WebSocket)
-    } else if path.ends_with("/acp/rpc") || path.ends_with("/acp/sse") {
-        Some(Carrier::RpcSse)
-    } else {
-        None
-    };
+    let is_socket = url.starts_with("ws://") || url.starts_with("wss://");
+    let is_rpc = path.ends_with("/acp/rpc") || path.ends_with("/acp/sse");
+    let by_url = is_socket.then_some(Carrier::WebSocket).or(is_rpc.then_some(Carrier::RpcSse));
     remote.carrier.or(by_url)
 }
 
-/// The URL with the default path if it has none, and whether it had none.
-fn with_path(url: &Url) -> (Url, bool) {
-    let mut url = url.clone();
-    let is_bare = url.path().trim_matches('/').is_empty();
-    if is_bare {
-        url.set_path(USUAL_PATH);
-    }
-    (url, is_bare)
-}
+/// The detected route; `None`: the next attempt may detect it.
+type Detected = Result<Option<Route>, CloseReason>;
 
 #[derive(Debug)]
 pub struct Probe {
@@ -146,8 +127,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Sends `initialize`. Returns the detected route; `None`: the next attempt may detect it.
-    async fn send(&mut self, frame: &Bytes) -> Result<Option<Route>, CloseReason> {
+    async fn send(&mut self, frame: &Bytes) -> Detected {
         let text = String::from_utf8_lossy(frame);
         let Some(envelope) = envelope::read(&text) else { return Ok(None) };
         let mut root = self.url.clone();
@@ -193,21 +173,12 @@ impl Probe {
     async fn post(&self, url: &Url, frame: &Bytes) -> Result<Response, CloseReason> {
         let wants = |status: StatusCode| matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 426 | 501);
         let headers = HeaderMap::new();
-        let answer = self.context.post_once(url, &headers, frame, wants);
         let begin = self.context.timeouts.begin;
-        match timeout(begin, answer).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(HttpError::unanswered(url, begin).into()),
-        }
+        let answer = timeout(begin, self.context.post_once(url, &headers, frame, wants)).await;
+        Ok(answer.unwrap_or_else(|_| Err(HttpError::unanswered(url, begin)))?)
     }
 
-    /// Detects the transport from the response to `initialize`.
-    async fn answered(
-        &self,
-        url: Url,
-        response: Response,
-        envelope: &Envelope,
-    ) -> Result<Option<Route>, CloseReason> {
+    async fn answered(&self, url: Url, response: Response, envelope: &Envelope) -> Detected {
         let context = &self.context;
         context.expect(envelope);
         let connection = response.headers().get(CONNECTION_ID).cloned();
@@ -228,17 +199,13 @@ impl Probe {
         }
         let Some(answer) = envelope::read(&text).filter(|answer| answer.kind == Kind::Response) else {
             let what = if is_json { "JSON that is not a protocol response" } else { "no JSON" };
-            return Err(HttpError::refused(format!(
-                "The server at {} is not an agent: it sent {what}. Correct the URL.",
-                crate::model::shown_url(url.as_str())
-            ))
-            .into());
+            let shown = shown_url(url.as_str());
+            let error = format!("The server at {shown} is not an agent: it sent {what}. Correct the URL.");
+            return Err(CloseReason::Refused { error });
         };
-        let body = match (&answer.id, &envelope.id) {
-            (None, Some(id)) => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
-            _ => body.clone(),
-        };
-        let news = context.sort(&body);
+        let named = envelope.id.as_ref().filter(|_| answer.id.is_none());
+        let named = named.and_then(|id| envelope::with_id(&text, id));
+        let news = context.sort(named.as_ref().unwrap_or(&body));
         // The official server closes the connection after an error; another form of `initialize` may succeed.
         if connection.is_none() && answer.is_error {
             context.pieces(news).await?;
@@ -249,15 +216,14 @@ impl Probe {
         let is_silent = connection.is_none() && events.is_none();
         let server = self.server(urls, connection, carrier, events);
         if is_silent && server.is_ok() {
-            context
-                .trace("This server only responds to requests: agent activity between turns is not shown.");
+            let text = "This server only responds to requests: agent activity between turns is not shown.";
+            context.trace(text);
         }
         context.pieces(news).await?;
         Ok(Some(Route::Http(Outbox::new(server?))))
     }
 
-    /// The server that was found. Fails if the configuration requires the streamable HTTP transport, in which the server
-    /// sends an id for the connection.
+    /// Fails if the configuration requires the streamable HTTP transport, in which the server sends a connection id.
     fn server(
         &self,
         urls: StreamUrls,
@@ -271,12 +237,12 @@ impl Probe {
             return Ok(Server::streamable(context, urls.post, connection));
         }
         if self.remote.carrier == Some(Carrier::StreamableHttp) {
-            return Err(HttpError::refused(format!(
-                "{} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
-                 from its configuration to detect the transport.",
-                host_of(self.url.as_str())
-            ))
-            .into());
+            let host = host_of(self.url.as_str());
+            let error = format!(
+                "{host} sent no connection id, so it does not support the ACP HTTP transport. Remove `transport` \
+                 from its configuration to detect the transport."
+            );
+            return Err(CloseReason::Refused { error });
         }
         self.say(carrier);
         Ok(Server::without_sessions(context, urls, carrier, events))
@@ -296,12 +262,7 @@ impl Probe {
     }
 
     /// Sends `initialize` to a server that first opens an event stream; `None`: it does not.
-    async fn with_stream(
-        &self,
-        url: &Url,
-        carrier: Carrier,
-        frame: &Bytes,
-    ) -> Result<Option<Route>, CloseReason> {
+    async fn with_stream(&self, url: &Url, carrier: Carrier, frame: &Bytes) -> Detected {
         let urls = StreamUrls::of(carrier, url, &self.remote);
         let Some(events) = events_at(&self.context, &urls.events).await else { return Ok(None) };
         let mut outbox = Outbox::new(self.server(urls, None, carrier, Some(events))?);
@@ -310,7 +271,6 @@ impl Probe {
     }
 
     fn say(&self, carrier: Carrier) {
-        let text = format!("{} speaks {}.", host_of(self.url.as_str()), carrier.title());
-        self.context.trace(&text);
+        self.context.trace(&format!("{} speaks {}.", host_of(self.url.as_str()), carrier.title()));
     }
 }

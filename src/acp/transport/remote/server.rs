@@ -8,8 +8,7 @@
 //! Invariants: a response is accepted from any stream or POST; a stream that belongs to no session is reopened with the
 //! same id, unless the server was unreachable: then the connection ends, and the app opens the session again. Each
 //! request gets a response: the server's, or an error.
-//! Source: the protocol's RFD "streamable HTTP and web socket transport"; deviations of servers (a single stream,
-//! responses in the POST, other status codes) are accepted as well.
+//! Source: the protocol's RFD "streamable HTTP and web socket transport".
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,15 +27,13 @@ use crate::acp::dialects::elephant;
 use crate::acp::dialects::zeptoclaw::MAX_REQUEST_BYTES;
 use crate::acp::transport::Disconnected;
 use crate::lock::lock;
-use crate::model::{Carrier, CloseReason, Remote};
+use crate::model::{Carrier, CloseReason, Remote, shown_url};
 
 pub const CONNECTION_ID: HeaderName = HeaderName::from_static("acp-connection-id");
 const SESSION_ID: HeaderName = HeaderName::from_static("acp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("acp-protocol-version");
-
 /// Maximum body size in bytes; servers reject longer bodies.
 const MAX_BODY_BYTES: usize = 16 << 20;
-
 /// Reserve for the headers in a request to a server with a small limit.
 const HEADER_BYTES: usize = 4 << 10;
 
@@ -54,24 +51,26 @@ enum Streams {
     /// Streamable HTTP: the id of the connection, and the streams of its sessions.
     Sessions(HeaderValue, Mutex<BTreeMap<String, SessionStream>>),
     /// The only stream, once it exists.
-    One(OnceCell<watch::Receiver<Opening>>),
+    One(OnceCell<Opened>),
 }
 
 #[derive(Debug)]
 struct SessionStream {
     reader: SharedReader,
-    opening: watch::Receiver<Opening>,
+    opening: Opened,
     is_closed: Arc<AtomicBool>,
 }
 
-/// Where a message belongs.
+/// How far the opening of a stream is.
+type Opened = watch::Receiver<Opening>;
+
 #[derive(Debug)]
 pub struct Place {
     /// The session whose messages are sent in order; `None`: those of the connection.
     pub lane: Option<String>,
     pub headers: HeaderMap,
     /// The stream that must be open before the message is sent.
-    pub opening: Option<watch::Receiver<Opening>>,
+    pub opening: Option<Opened>,
 }
 
 impl Server {
@@ -130,7 +129,6 @@ impl Server {
         Place { headers: self.headers(lane.as_deref()), lane, opening }
     }
 
-    /// Opens the event stream of a new session, if the server has such streams.
     pub fn open_session(self: &Arc<Self>, session: &str) {
         if let Streams::Sessions(_, streams) = &self.streams
             && !lock(streams).contains_key(session)
@@ -140,26 +138,23 @@ impl Server {
     }
 
     /// The stream of a session, which is required before the first message of the session.
-    fn session_stream(
-        self: &Arc<Self>,
-        session: &str,
-        message: &Envelope,
-    ) -> Option<watch::Receiver<Opening>> {
+    fn session_stream(self: &Arc<Self>, session: &str, message: &Envelope) -> Option<Opened> {
         let Streams::Sessions(_, streams) = &self.streams else { return None };
         let method = message.method.as_str();
-        let known = lock(streams)
-            .get(session)
-            .map(|stream| (*stream.opening.borrow(), stream.is_closed.load(Ordering::Relaxed)));
-        match known {
-            None => self.start_session(session, Opening::Waiting),
-            Some((Opening::Lost, _)) => self.start_session(session, Opening::Reopening),
-            // A session that the server refused to close goes on.
-            Some((Opening::Absent, was_closed))
-                if was_closed || matches!(method, "session/load" | "session/resume") =>
-            {
-                self.start_session(session, Opening::Waiting);
-            }
-            Some(_) => {}
+        let is_opened = matches!(method, "session/load" | "session/resume");
+        let state = match lock(streams).get(session) {
+            None => Some(Opening::Waiting),
+            Some(stream) => match *stream.opening.borrow() {
+                Opening::Lost => Some(Opening::Reopening),
+                // A session that the server refused to close goes on.
+                Opening::Absent if is_opened || stream.is_closed.load(Ordering::Relaxed) => {
+                    Some(Opening::Waiting)
+                }
+                _ => None,
+            },
+        };
+        if let Some(state) = state {
+            self.start_session(session, state);
         }
         let streams = lock(streams);
         let stream = streams.get(session)?;
@@ -172,10 +167,10 @@ impl Server {
     fn start_session(self: &Arc<Self>, session: &str, state: Opening) {
         let Streams::Sessions(_, streams) = &self.streams else { return };
         // Without the reader, the server would send everything again, or nothing of what was missed.
-        let saved =
-            lock(streams).get(session).filter(|_| state == Opening::Reopening).map(|old| old.reader.clone());
-        let reader =
-            saved.unwrap_or_else(|| self.reader(Some(self.context.timeouts.idle), Some(session.into())));
+        let saved = lock(streams).get(session).map(|old| old.reader.clone());
+        let saved = saved.filter(|_| state == Opening::Reopening);
+        let idle = Some(self.context.timeouts.idle);
+        let reader = saved.unwrap_or_else(|| self.reader(idle, Some(session.into())));
         let is_closed = Arc::<AtomicBool>::default();
         let scope = Scope::Session(session.into(), Arc::clone(&is_closed));
         let opening = self.open(scope, Arc::clone(&reader), state, None);
@@ -192,10 +187,10 @@ impl Server {
         reader: SharedReader,
         state: Opening,
         first: Option<Response>,
-    ) -> watch::Receiver<Opening> {
+    ) -> Opened {
         let (opening, receiver) = watch::channel(state);
-        let headers =
-            self.headers(if let Scope::Session(session, _) = &scope { Some(session) } else { None });
+        let session = if let Scope::Session(session, _) = &scope { Some(&**session) } else { None };
+        let headers = self.headers(session);
         let (context, url) = (Arc::clone(&self.context), self.urls.events.clone());
         let mut stream = EventStream { context, url, headers, scope, reader, opening, first };
         let this = Arc::clone(self);
@@ -247,16 +242,16 @@ impl Server {
 
     /// The server does not know the connection, because it was restarted or discarded it.
     fn forgotten(&self) -> CloseReason {
-        let error = format!("{} closed this connection; it may have been restarted", self.host);
-        CloseReason::Lost { error }
+        CloseReason::Lost {
+            error: format!("{} closed this connection; it may have been restarted", self.host),
+        }
     }
 
     fn without_events(&self, status: u16) -> CloseReason {
-        let error = format!(
-            "No event stream at {} ({status}). Check the URL, or set another `transport` or `events_url`.",
-            crate::model::shown_url(self.urls.events.as_str())
-        );
-        CloseReason::Refused { error }
+        let (url, advice) = (shown_url(self.urls.events.as_str()), "set another `transport` or `events_url`");
+        CloseReason::Refused {
+            error: format!("No event stream at {url} ({status}). Check the URL, or {advice}."),
+        }
     }
 
     /// The headers of each message. Source: ACP, streamable HTTP.
@@ -276,10 +271,10 @@ impl Server {
 
     pub async fn farewell(&self) {
         if let Streams::Sessions(..) = &self.streams {
-            let request =
-                self.context.client.request(Method::DELETE, &self.urls.post).headers(self.headers(None));
+            let client = &self.context.client;
+            let request = client.request(Method::DELETE, &self.urls.post).headers(self.headers(None));
             // The connection ends whatever the response is.
-            let _ = self.context.client.send(request, |_| true).await;
+            let _ = client.send(request, |_| true).await;
         }
     }
 
@@ -316,8 +311,8 @@ impl Server {
         context.fail(message, &why, !is_only_way).await;
     }
 
-    /// Passes the messages in a response to the peer. Returns why the response ended early, if it did. `is_only_way`:
-    /// there is no event stream, so a body that is not a message is also passed on and reported.
+    /// Returns why the response ended early, if it did. `is_only_way`: there is no event stream, so a body that is not a
+    /// message is also passed on and reported.
     async fn pass_on(
         &self,
         mut response: Response,
@@ -327,8 +322,8 @@ impl Server {
         let context = &self.context;
         if is_events(&response) {
             let end = EventReader::new(context.max_bytes, None, None).read(&mut response, context).await?;
-            let why =
-                || format!("The response of {} ended early. Check the network, or try again.", self.host);
+            let host = &self.host;
+            let why = || format!("The response of {host} ended early. Check the network, or try again.");
             return Ok((!matches!(end, BodyEnd::Ended)).then(why));
         }
         if response.status() == StatusCode::NO_CONTENT || response.content_length() == Some(0) {
@@ -351,14 +346,11 @@ impl Server {
         // other way to receive responses.
         let loose = answer.filter(|answer| answer.kind == Kind::Response && answer.id.is_none());
         let is_own = loose.is_some_and(|answer| answer.is_error || is_only_way && !is_receipt);
-        let body = match &message.id {
-            Some(id) if is_own => envelope::with_id(&text, id).unwrap_or_else(|| body.clone()),
-            _ => body.clone(),
-        };
+        let named = message.id.as_ref().filter(|_| is_own).and_then(|id| envelope::with_id(&text, id));
         if !is_only_way && message.kind == Kind::Request {
             sleep(context.timeouts.in_flight).await;
         }
-        context.pieces(context.sort(&body)).await?;
+        context.pieces(context.sort(named.as_ref().unwrap_or(&body))).await?;
         Ok(None)
     }
 

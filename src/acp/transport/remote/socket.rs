@@ -32,14 +32,12 @@ use super::http_context::{HttpContext, too_large};
 use super::http_error::{HttpError, host_of};
 use crate::acp::frame::sort_whole;
 use crate::lock::lock;
-use crate::model::CloseReason;
+use crate::model::{CloseReason, shown_url};
 
 /// Maximum message size in bytes; servers close the connection on larger ones.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
-
 /// Maximum size of the write buffer for a server that does not read: one message, and pongs.
 const MAX_UNWRITTEN_BYTES: usize = MAX_MESSAGE_BYTES + (1 << 20);
-
 const PART_BYTES: usize = 64 << 10;
 
 /// The bytes below a WebSocket; in tests, those of a simulated network.
@@ -88,9 +86,9 @@ impl Socket {
         if let Some(envelope::Envelope { kind: Kind::Request, id: Some(id), .. }) = envelope::read(&text) {
             lock(&self.keepalive).asked(&id);
         }
-        lock(&self.keepalive).writing(Some(Instant::now()));
+        lock(&self.keepalive).writing = Some(Instant::now());
         let sent = self.sink.send(Message::Text(text)).await;
-        lock(&self.keepalive).writing(None);
+        lock(&self.keepalive).writing = None;
         sent.map_err(|error| broken(&self.host, &error))
     }
 
@@ -107,12 +105,7 @@ impl Socket {
     }
 }
 
-async fn connect(
-    client: &Client,
-    url: &Url,
-    host: &str,
-    max_wait: Duration,
-) -> Result<Box<dyn Wire>, HttpError> {
+async fn connect(client: &Client, url: &Url, host: &str, wait: Duration) -> Result<Box<dyn Wire>, HttpError> {
     #[cfg(test)]
     if let Some(simulation) = &client.simulation {
         return Ok(Box::new(simulation.open_socket()?));
@@ -124,9 +117,8 @@ async fn connect(
         .header(UPGRADE, HeaderValue::from_static("websocket"))
         .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
         .header(SEC_WEBSOCKET_KEY, key.as_str());
-    let refused = HttpError::refused;
     let answer = client.send(request, |status| status == StatusCode::SWITCHING_PROTOCOLS);
-    let Ok(answer) = timeout(max_wait, answer).await else {
+    let Ok(answer) = timeout(wait, answer).await else {
         let text = format!("Timed out opening the WebSocket to {host}. Check the network, or try again.");
         return Err(HttpError::on_the_way(text));
     };
@@ -134,10 +126,9 @@ async fn connect(
     let is_saved = response.headers().get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes)
         == Some(derive_accept_key(key.as_bytes()).as_bytes());
     if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_saved {
-        return Err(refused(format!(
-            "No WebSocket at {} on {host}. Correct the URL, or use http:// or https://.",
-            crate::model::shown_url(url.as_str())
-        )));
+        let shown = shown_url(url.as_str());
+        let text = format!("No WebSocket at {shown} on {host}. Correct the URL, or use http:// or https://.");
+        return Err(HttpError::refused(text));
     }
     let stream = response.upgrade().await.map_err(|error| HttpError::of_error(&error, url.as_str()))?;
     Ok(Box::new(stream))
@@ -153,8 +144,8 @@ async fn watch(context: Arc<HttpContext>, host: String, keepalive: SharedKeepali
         let is_second = std::mem::replace(&mut was_lost, lost.is_some());
         if let Some(silence) = lost.filter(|_| is_second) {
             let seconds = silence.as_secs();
-            let text = format!("the WebSocket to {host} timed out after {seconds} s without data");
-            return context.end(CloseReason::Lost { error: text });
+            let error = format!("the WebSocket to {host} timed out after {seconds} s without data");
+            return context.end(CloseReason::Lost { error });
         }
     }
 }
@@ -165,8 +156,7 @@ async fn read(
     host: String,
     keepalive: SharedKeepalive,
 ) {
-    let mut pieces = Vec::new();
-    let mut bytes = 0;
+    let (mut pieces, mut bytes) = (Vec::new(), 0);
     let end = loop {
         // What has arrived already is passed on together.
         let ready = if bytes < PART_BYTES { stream.next().now_or_never() } else { None };
@@ -181,8 +171,12 @@ async fn read(
         };
         match next {
             Some(Ok(Message::Text(text))) => {
-                let answered = answered(&text, &keepalive);
-                lock(&keepalive).received(answered.as_deref(), Instant::now());
+                // Messages with a method, which are most of them, are not parsed.
+                let may_answer = lock(&keepalive).is_at_work() && !text.contains("\"method\":");
+                let answer = if may_answer { envelope::read(&text) } else { None };
+                let answer =
+                    answer.filter(|answer| answer.kind == Kind::Response).and_then(|answer| answer.id);
+                lock(&keepalive).received(answer.as_deref(), Instant::now());
                 bytes += text.len();
                 sort_whole(&Bytes::from(text), &mut pieces);
             }
@@ -192,8 +186,8 @@ async fn read(
             }
             Some(Ok(Message::Close(frame))) => {
                 let why = frame.map(|frame| format!("{} {}", u16::from(frame.code), frame.reason));
-                let why: String =
-                    why.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
+                let why = why.unwrap_or_default().replace(char::is_control, "");
+                let why: String = why.chars().take(200).collect();
                 let why = if why.trim().is_empty() { why } else { format!(" ({})", why.trim()) };
                 break CloseReason::Lost { error: format!("{host} closed the WebSocket{why}") };
             }
@@ -205,14 +199,6 @@ async fn read(
     if context.pieces(pieces).await.is_ok() {
         context.end(end);
     }
-}
-
-/// The request of parlor that a message responds to. Skips parsing for messages with a method, which are most of them.
-fn answered(text: &str, keepalive: &SharedKeepalive) -> Option<String> {
-    if !lock(keepalive).is_at_work() || text.contains("\"method\":") {
-        return None;
-    }
-    envelope::read(text).filter(|envelope| envelope.kind == Kind::Response)?.id
 }
 
 fn broken(host: &str, error: &Error) -> CloseReason {
@@ -274,10 +260,6 @@ impl Keepalive {
         if let Some(id) = answered {
             self.open.remove(id);
         }
-    }
-
-    fn writing(&mut self, since: Option<Instant>) {
-        self.writing = since;
     }
 
     fn is_at_work(&self) -> bool {

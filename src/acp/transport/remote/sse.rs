@@ -1,7 +1,5 @@
 //! Parses server-sent events.
 //!
-//! [`SseReader::feed`] accepts bytes as they were read and returns events in order. `envelope` reads the contents;
-//! `events` reopens streams.
 //! Invariants: the events do not depend on how the bytes were split into reads; an event over the limit is skipped
 //! and reported; at most one event of maximum size is buffered; an incomplete event at the end of the stream is
 //! discarded with its id.
@@ -14,28 +12,18 @@ use bytes::{Buf, Bytes, BytesMut};
 
 /// Maximum length of names and ids in bytes; longer ones are ignored.
 const MAX_FIELD_BYTES: usize = 1 << 10;
-
 /// How many bytes of an oversized event are saved for the report.
 const HEAD_BYTES: usize = 4 << 10;
-
 /// Maximum reconnection time that is accepted from the server.
 const MAX_RETRY: Duration = Duration::from_secs(60);
 
+/// An event with its name, unless it is the default `message`, and its `data` lines, joined with line feeds; a comment,
+/// which servers send as keep-alive; or the head of an event over the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SseItem {
-    Event {
-        /// The name, unless it is the default `message`.
-        name: Option<String>,
-        id: Option<Arc<str>>,
-        /// The `data` lines, joined with line feeds.
-        data: Bytes,
-    },
-    /// A comment, which servers send as keep-alive.
+    Event { name: Option<String>, id: Option<Arc<str>>, data: Bytes },
     Comment,
-    Oversize {
-        len_bytes: u64,
-        head: Bytes,
-    },
+    Oversize { len_bytes: u64, head: Bytes },
 }
 
 #[derive(Debug, Default)]
@@ -130,8 +118,7 @@ impl SseReader {
         }
         if line.is_empty() {
             let data = self.data.split().freeze();
-            self.dispatch(data, out);
-            return;
+            return self.dispatch(data, out);
         }
         let (field, value) = match memchr::memchr(b':', line) {
             Some(0) => return out.push(SseItem::Comment),
@@ -152,8 +139,7 @@ impl SseReader {
                 self.own_id.clone_from(&self.id);
             }
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
-                let text = std::str::from_utf8(value).unwrap_or_default();
-                if let Ok(pause) = text.parse() {
+                if let Ok(pause) = std::str::from_utf8(value).unwrap_or_default().parse() {
                     self.retry = Some(Duration::from_millis(pause).min(MAX_RETRY));
                 }
             }

@@ -22,7 +22,7 @@ use self::server::Server;
 pub use self::simulated::Simulation;
 use super::{RemoteAgent, Timeouts};
 use crate::acp::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
-use crate::acp::tap::{Direction, Tap, TapFilter};
+use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::{In, Link, OutboundFrame, Setup, Transport};
 use crate::model::{Carrier, CloseReason, Remote};
 
@@ -223,10 +223,9 @@ impl Peer {
 
     /// The lines of parlor in the protocol log.
     fn log(&self) -> String {
-        let filter = TapFilter { to_agent: false, from_agent: false, ..TapFilter::default() };
-        let lines = self.tap.snapshot(&filter);
-        assert!(lines.iter().all(|line| line.direction == Direction::Stderr));
-        lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
+        let lines = self.tap.snapshot(None, usize::MAX).into_iter();
+        let lines = lines.filter(|line| line.direction == Direction::Stderr);
+        lines.map(|line| line.text).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::agent::UNKNOWN_SESSION;
 use super::user::User;
 use crate::acp::gate::Gate;
-use crate::acp::tap::{Tap, TapFilter};
+use crate::acp::tap::Tap;
 use crate::acp::transport::Transport;
 use crate::acp::{ConnectOptions, Connection, Limits, connect_with};
 use crate::model::{
@@ -69,7 +69,7 @@ impl App {
 
     pub(super) fn log(&self) -> String {
         let mut log = format!("working: {:?}\n", self.working);
-        for line in self.tap.snapshot(&TapFilter::default()) {
+        for line in self.tap.snapshot(None, usize::MAX) {
             writeln!(log, "{:?} {} {}", line.at, line.direction.word(), line.text).unwrap();
         }
         log

@@ -13,7 +13,7 @@ use tokio::time::{Duration, Instant, sleep_until};
 
 use super::{PATIENCE, SESSIONS, Simulation, remote, transport};
 use crate::acp::gate::Gate;
-use crate::acp::tap::{Tap, TapFilter};
+use crate::acp::tap::Tap;
 use crate::acp::{Commands, ConnectOptions, Limits, connect_with};
 use crate::core::lifecycle::operations;
 use crate::core::{
@@ -359,7 +359,7 @@ impl Core {
             writeln!(log, "{:?} {:?} {:?} {:?}", conn.id, conn.phase, conn.open_calls, conn.open_requests)
                 .unwrap();
         }
-        for line in self.tap.snapshot(&TapFilter::default()) {
+        for line in self.tap.snapshot(None, usize::MAX) {
             writeln!(log, "{:?} {} {}", line.at, line.direction.word(), line.text).unwrap();
         }
         log

@@ -5,10 +5,12 @@
 //! of parsing a tree.
 //! Invariant: a text without secrets is unchanged.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 
 const HIDDEN: &str = "[hidden]";
-
 /// Every line with a secret contains one of these words, in lower case.
 const TRIGGERS: [&str; 17] = [
     "accept",
@@ -29,9 +31,7 @@ const TRIGGERS: [&str; 17] = [
     "sig",
     "@",
 ];
-
 const PREFIXES: [&str; 8] = ["sk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AIza", "glpat-"];
-
 /// Minimum length of a secret after such a prefix.
 const MIN_SECRET_CHARS: usize = 16;
 
