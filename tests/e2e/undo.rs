@@ -45,6 +45,19 @@ impl Machine {
         let variables: [(&str, &Path); 2] = [("PARLOR_DATA_DIR", &data), ("HOME", self.home.path())];
         Screen::start_with(self.work.path(), &args, (30, 100), &variables)
     }
+
+    /// Starts the agent on a file of the user, and waits for the end of its turn.
+    fn after_turn(&self) -> Screen {
+        fs::write(self.file("old.txt"), "by the user").unwrap();
+        let mut screen = self.start(&[]);
+        screen.wait_for("ready");
+        screen.send("go");
+        screen.wait_for("go");
+        screen.send("\r");
+        screen.wait_for("2 files");
+        screen.wait_until("both files are written", |_| self.text("new.txt") == "by the agent");
+        screen
+    }
 }
 
 fn command(screen: &mut Screen, name: &str, title: &str) {
@@ -57,14 +70,7 @@ fn command(screen: &mut Screen, name: &str, title: &str) {
 #[test]
 fn a_turn_is_undone_and_redone_also_after_a_restart() {
     let machine = Machine::new();
-    fs::write(machine.file("old.txt"), "by the user").unwrap();
-    let mut screen = machine.start(&[]);
-    screen.wait_for("ready");
-    screen.send("go");
-    screen.wait_for("go");
-    screen.send("\r");
-    screen.wait_for("2 files");
-    screen.wait_until("both files are written", |_| machine.text("new.txt") == "by the agent");
+    let mut screen = machine.after_turn();
 
     command(&mut screen, "/undo", "restore 2 files");
     // Nothing is written before the key.
@@ -94,14 +100,7 @@ fn a_turn_is_undone_and_redone_also_after_a_restart() {
 #[test]
 fn a_review_accepts_and_rejects_and_is_complete_after_a_restart() {
     let machine = Machine::new();
-    fs::write(machine.file("old.txt"), "by the user").unwrap();
-    let mut screen = machine.start(&[]);
-    screen.wait_for("ready");
-    screen.send("go");
-    screen.wait_for("go");
-    screen.send("\r");
-    screen.wait_for("2 files");
-    screen.wait_until("both files are written", |_| machine.text("new.txt") == "by the agent");
+    let mut screen = machine.after_turn();
 
     command(&mut screen, "/review-changes", "accept file");
     // The new file is the first one.

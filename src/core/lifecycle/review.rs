@@ -77,7 +77,7 @@ fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut 
     let is_queued = session.undo.is_queued(&part);
     let known = session.undo.queued.iter_mut().find(|(_, queued)| queued.path == part.path);
     let text = match known {
-        _ if is_queued => "It is already reverted at the end of the turn.",
+        _ if is_queued => "It is already waiting for the end of the turn.",
         Some((of, _)) if of.number != offer.number => {
             "Another part of this file waits for the end of the turn. Reject this one after it."
         }
@@ -90,7 +90,7 @@ fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut 
                 }
                 None => session.undo.queued.push((offer, part)),
             }
-            "It is reverted at the end of the turn, unless the file is changed until then."
+            "It will be reverted at the end of the turn, unless the file changes until then."
         }
     };
     call::flash(state, text, cx);

@@ -13,7 +13,7 @@ use crate::model::snapshot::{Action as Restore, Part, Preview, Step, shown_path}
 use crate::model::{Action, DiffPosition, FileDiff, ItemId, Location, SessionKey, Target};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
-use crate::ui::changes::{ChangesView, count};
+use crate::ui::changes::count;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::theme::Role;
@@ -24,7 +24,7 @@ use super::layer::{Flow, Layer};
 use super::line_dialog::{LineDialog, Purpose};
 use super::list::moved;
 use super::notice::notify;
-use super::undo::restore_notes;
+use super::undo::{drop_offer, restore_notes, take_view};
 use super::{open as open_target, scroll};
 
 /// Maximum number of lines that are shown above a comment.
@@ -258,9 +258,7 @@ impl Layer for ReviewPage {
     }
 
     fn on_close(&self, app: &mut App, _cx: &mut Cx) {
-        if let Some(session) = app.state.sessions.get_mut(&self.key) {
-            session.undo.offer = None;
-        }
+        drop_offer(app, self.key);
     }
 
     fn stays_with_tab(&self) -> bool {
@@ -279,11 +277,7 @@ impl Layer for ReviewPage {
         if area.height < 5 || area.width < 20 {
             return None;
         }
-        let mut page = std::mem::take(&mut view.restore);
-        if page.number != self.number {
-            *page = ChangesView::default();
-            page.number = self.number;
-        }
+        let mut page = take_view(view, self.number);
         let shown: Vec<&ChangedFile> = self.files.iter().map(|file| &file.shown).collect();
         count(&mut page, &shown);
         let file = self.files.get(self.selected);
@@ -293,7 +287,7 @@ impl Layer for ReviewPage {
         let of_file = file.map(|file| {
             let count = file.hunks.len();
             let hunk = (count > 0).then(|| format!("Hunk {} of {count}.", self.hunk + 1));
-            let queued = is_queued.then(|| "It is reverted at the end of the turn.".to_owned());
+            let queued = is_queued.then(|| "It will be reverted at the end of the turn.".to_owned());
             let note = Some(file.note.clone()).filter(|note| !note.is_empty());
             [hunk, queued, note].into_iter().flatten().collect::<Vec<_>>().join(" ")
         });

@@ -203,6 +203,23 @@ pub(super) fn restore_notes(state: &State, session: &Session, turns: &[u32]) -> 
     notes
 }
 
+/// Ends an offer when its page is closed.
+pub(super) fn drop_offer(app: &mut App, key: SessionKey) {
+    if let Some(session) = app.state.sessions.get_mut(&key) {
+        session.undo.offer = None;
+    }
+}
+
+/// The view of the page of an offer, which begins anew for another offer.
+pub(super) fn take_view(view: &mut ViewState, number: u64) -> Box<ChangesView> {
+    let mut page = std::mem::take(&mut view.restore);
+    if page.number != number {
+        *page = ChangesView::default();
+        page.number = number;
+    }
+    page
+}
+
 impl UndoPage {
     fn chosen(&self) -> Vec<PathBuf> {
         self.files.iter().filter(|file| file.is_chosen).map(|file| file.path.clone()).collect()
@@ -252,9 +269,7 @@ impl Layer for UndoPage {
     }
 
     fn on_close(&self, app: &mut App, _cx: &mut Cx) {
-        if let Some(session) = app.state.sessions.get_mut(&self.key) {
-            session.undo.offer = None;
-        }
+        drop_offer(app, self.key);
     }
 
     fn stays_with_tab(&self) -> bool {
@@ -273,12 +288,8 @@ impl Layer for UndoPage {
         if area.height < 5 || area.width < 20 {
             return None;
         }
-        let mut page = std::mem::take(&mut view.restore);
         let shown: Vec<&ChangedFile> = self.files.iter().map(|file| &file.shown).collect();
-        if page.number != self.number {
-            *page = ChangesView::default();
-            page.number = self.number;
-        }
+        let mut page = take_view(view, self.number);
         page.jump = std::mem::take(&mut view.changes.jump);
         count(&mut page, &shown);
         let selected = self.files.get(self.selected);
