@@ -171,7 +171,7 @@ pub enum SnapshotTask {
         number: u64,
         spans: Vec<Span>,
     },
-    /// Plans to revert what happened in the spans of these turns, the oldest first, and was not accepted. Reported as
+    /// Plans to revert the changes of these turns, oldest first, that were not accepted. Reported as
     /// [`SnapshotNews::Planned`].
     Review { number: u64, spans: Vec<(u32, Span)>, accepted: AcceptedPaths },
     /// Restores these parts of a plan. Reported as [`SnapshotNews::Restored`].

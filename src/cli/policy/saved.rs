@@ -48,7 +48,7 @@ pub fn log(source: &Source<'_>) -> Result<String, StoreError> {
     source.each(|uid, _, request| {
         let _ = writeln!(text, "{}\n      {}", head(uid, request), one_line(&request.what.decision()));
     })?;
-    Ok(if text.is_empty() { "No requests in this time.\n".to_owned() } else { text })
+    Ok(if text.is_empty() { "No requests in this period.\n".to_owned() } else { text })
 }
 
 /// The requests about which a draft of rules decides differently than the rules do now, and their numbers.
@@ -133,7 +133,7 @@ mod tests {
         let text = log(&source(&fixture)).unwrap();
         assert!(text.contains("  run ls; rm -rf x\n      Allowed once by the user\n"), "{text}");
         let late = Source { since_ms: i64::MAX, ..source(&fixture) };
-        assert_eq!(log(&late).unwrap(), "No requests in this time.\n");
+        assert_eq!(log(&late).unwrap(), "No requests in this period.\n");
     }
 
     #[test]

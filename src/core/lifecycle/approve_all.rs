@@ -1,13 +1,13 @@
-//! Approving all permission requests of a session without asking, for a turn or as long as its agent runs.
+//! Approves all permission requests of a session without asking, for a turn or as long as its agent runs.
 //!
-//! Invariant: only the user switches it on, by a question. Rules that deny or ask come first, and protected files, paths
-//! outside of the session's folders, plans and forms are still asked about.
+//! Invariant: only the user turns it on, by answering a question. Rules that deny or ask come first, and the user is still
+//! asked about protected files, paths outside the session's folders, plans and forms.
 
 use super::call;
 use crate::core::{ApproveAll, Consequence, Cx, Question, Session, State};
 use crate::model::{SessionKey, Severity};
 
-/// Stands for a rule in decisions.
+/// Recorded in place of a rule.
 pub(in crate::core) const RULE: &str = "approve-all";
 
 /// Asks whether to approve all requests of a session, or stops approving them.
@@ -19,10 +19,10 @@ pub fn toggle(state: &mut State, key: SessionKey, cx: &mut Cx) {
     }
     let turn = if session.turn.is_running() { "Until the end of this turn" } else { "For the next turn" };
     let body = [
-        "parlor chooses the option that allows once, and starts commands, without showing them first.",
-        "Protected files, paths outside of the session's folders, plans and forms are still asked about. \
+        "parlor allows each request once, and starts commands, without showing them first.",
+        "parlor still asks about protected files, paths outside the session's folders, plans and forms. \
         Rules that deny or ask still apply.",
-        "A command can do anything that you can, also outside of the folder. /undo restores only files in it.",
+        "Commands can do anything that you can, even outside the folder. /undo only restores files in the folder.",
     ];
     let answers = [
         ("No", Consequence::Close),

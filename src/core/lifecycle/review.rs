@@ -1,7 +1,7 @@
-//! Review of what the turns of a session have changed on the disk: parts are accepted, or reverted and reported to the
-//! agent in the draft.
+//! Review of the changes that the turns of a session made on disk: each part is accepted, or reverted and described in the
+//! draft for the agent.
 //!
-//! Invariant: nothing is sent by itself. What the agent wrote is quoted as an attachment, so that it mentions no file.
+//! Invariant: nothing is sent automatically. Text of the agent is quoted as an attachment, so it cannot mention files.
 
 use std::ops::Range;
 use std::path::Path;
@@ -68,7 +68,7 @@ fn revert(state: &mut State, key: SessionKey, mut offer: Offer, part: Part, cx: 
     undo::run(state, key, SnapshotTask::Restore(plan, vec![part]), cx);
 }
 
-/// Reverts a part at the end of the turn, when the agent does not write.
+/// Queues a part to be reverted when the turn has ended and the agent no longer writes.
 fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if let Some(shown) = &mut session.undo.offer {
@@ -77,9 +77,9 @@ fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut 
     let is_queued = session.undo.is_queued(&part);
     let known = session.undo.queued.iter_mut().find(|(_, queued)| queued.path == part.path);
     let text = match known {
-        _ if is_queued => "It is already waiting for the end of the turn.",
+        _ if is_queued => "Already queued: it will be reverted when the turn ends.",
         Some((of, _)) if of.number != offer.number => {
-            "Another part of this file waits for the end of the turn. Reject this one after it."
+            "Another part of this file will be reverted when the turn ends. Reject this one afterwards."
         }
         known => {
             match known {
@@ -90,13 +90,13 @@ fn queue(state: &mut State, key: SessionKey, offer: Offer, part: Part, cx: &mut 
                 }
                 None => session.undo.queued.push((offer, part)),
             }
-            "It will be reverted at the end of the turn, unless the file changes until then."
+            "It will be reverted when the turn ends, unless the file changes before then."
         }
     };
     call::flash(state, text, cx);
 }
 
-/// A turn has ended. The parts that waited for it are reverted after the snapshot, if there is to be one.
+/// Handles the end of a turn. Queued parts are reverted after the snapshot, if one is captured.
 pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut Cx) {
     undo::on_turn_end(state, key, cx);
     if state.sessions.get(&key).is_some_and(|session| session.undo.after.is_none()) {
@@ -104,7 +104,7 @@ pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut 
     }
 }
 
-/// Reverts the next part that has waited for the end of the turn.
+/// Reverts the next queued part.
 fn revert_next(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let is_free = !session.turn.is_running() && session.undo.restoring.is_none();
@@ -114,7 +114,7 @@ fn revert_next(state: &mut State, key: SessionKey, cx: &mut Cx) {
     }
 }
 
-/// The shown review with the part that is now accepted or reverted; `None`: another one is.
+/// Marks a part of the shown review as being decided; `None` if another one is.
 fn begin(state: &mut State, key: SessionKey, part: &Part, cx: &mut Cx) -> Option<Offer> {
     let undo = &mut state.sessions.get_mut(&key)?.undo;
     let offer = undo.offer.as_mut().filter(|offer| offer.part.is_none() && offer.preview.is_some());

@@ -46,12 +46,16 @@ fn rules_and_what_is_protected_come_first() {
     let rules = ["deny run \"rm *\"", "ask run \"git push *\""];
     let mut app = approving(&rules, ApproveAll::Session);
     app.ask(1, runs("ls && rm x")).expect_sent("answer 1: selected no");
+    app.ask(2, create(command("rm x")));
+    let refused = app.sent();
+    assert!(refused.starts_with("answer 2: error"), "{refused}");
     let plan = request(|patch| patch.kind = Patch::Set(ToolKind::SwitchMode));
     for asked in [
         runs("git push"),
         edits("/code/shop/.git/config"),
         edits("/etc/passwd"),
         plan,
+        create(command("git push")),
         create(TerminalCommand { cwd: Some("/etc".into()), ..command("ls") }),
     ] {
         let mut app = approving(&rules, ApproveAll::Session);

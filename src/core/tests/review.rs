@@ -109,7 +109,7 @@ fn what_is_rejected_during_a_turn_is_reverted_at_its_end() {
     for position in [1, 0, 0] {
         app.flow(|state, cx| operations::reject_part(state, KEY, part(position), cx)).expect_sent("");
     }
-    assert_eq!(app.state.flash.as_deref(), Some("It is already waiting for the end of the turn."));
+    assert_eq!(app.state.flash.as_deref(), Some("Already queued: it will be reverted when the turn ends."));
     app.end_turn(StopReason::EndTurn).sent();
     captured(&mut app, Moment::After(2), 3, &[]);
     let tasks: Vec<_> = app.fx.drain(..).filter_map(snapshot_task).collect();

@@ -1,4 +1,4 @@
-//! Review of changes: parts of a plan are reverted, or accepted so that the next plan does not have them.
+//! Review of changes: parts of a plan are reverted, or accepted and left out of the next plan.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use crate::model::snapshot::{Accepted, AcceptedPaths, Part, shown_path};
 const MAX_BYTES: u64 = 1 << 20;
 
 impl Snapshots {
-    /// Plans to revert what happened in the spans of these turns, the oldest first, and was not accepted.
+    /// Plans to revert the changes of these turns, oldest first, that were not accepted.
     ///
     /// # Errors
     /// As for [`Self::plan`].
@@ -34,7 +34,7 @@ impl Snapshots {
         };
         let mut bases = BTreeMap::new();
         for (path, Accepted { base, .. }) in accepted {
-            // Without it, what was accepted is shown again.
+            // If the snapshot was pruned, the accepted changes are shown again.
             if let Some(base) = base
                 && let Some(entry) = self.entry(base, path)?
             {
@@ -61,7 +61,7 @@ impl Snapshots {
         Ok(plan)
     }
 
-    /// Accepts a part of a plan; returns a snapshot of its path with only what was accepted, unless that is all.
+    /// Accepts a part of a plan. Returns a snapshot of the file with only the accepted changes; `None` if all are.
     ///
     /// # Errors
     /// As for [`Self::limited_to`], and if the name of the path cannot be recorded.

@@ -240,7 +240,7 @@ fn diffs(snapshots: &Snapshots, plan: &Plan) -> Vec<Option<FileDiff>> {
     plan.steps.iter().map(&mut diff).collect()
 }
 
-/// The reverse of what reverts it.
+/// The change that a revert would undo.
 fn change(step: &Step, revert: FileDiff) -> Option<FileDiff> {
     let DiffChange::Texts { old: now, new: before } = revert.change else { return None };
     let old = step.to.as_ref().map(|_| before);

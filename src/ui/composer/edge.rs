@@ -252,9 +252,9 @@ fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     let model = ctx.model().map(|model| label("model", &model, Role::Composer, Action::OpenModels, 3));
     let approval = operations::approves_all(ctx.session).map(|scope| {
         let text = match scope {
-            _ if is_narrow => "approves all",
-            ApproveAll::Turn => "approves all requests of the turn",
-            ApproveAll::Session => "approves all requests",
+            _ if is_narrow => "approving all",
+            ApproveAll::Turn => "approving all requests of this turn",
+            ApproveAll::Session => "approving all requests",
         };
         Label::new(ctx, Role::Error, text, Some(Action::ToggleApproveAll), 10).reversed()
     });

@@ -136,9 +136,7 @@ fn draw(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    view.hits.add(area, Hit::Nothing);
-    buf.blank(area, ctx.style(Role::Text));
-    if area.height < 5 || area.width < 20 {
+    if !begin_page(ctx, view, area, buf) {
         return None;
     }
     let mut page = std::mem::take(&mut view.changes);
@@ -180,6 +178,13 @@ fn draw(
     page.files = files;
     view.changes = page;
     draw_foot(ctx, dialog, layout_hint, area, buf)
+}
+
+/// Clears the screen for a page. Returns false if the screen is too small for one.
+pub(super) fn begin_page(ctx: &FrameContext, view: &mut ViewState, area: Rect, buf: &mut Canvas) -> bool {
+    view.hits.add(area, Hit::Nothing);
+    buf.blank(area, ctx.style(Role::Text));
+    area.height >= 5 && area.width >= 20
 }
 
 /// The files of a page.

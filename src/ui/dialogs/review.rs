@@ -15,11 +15,9 @@ use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::changes::count;
 use crate::ui::frame_context::FrameContext;
-use crate::ui::hits::Hit;
-use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 
-use super::changes::{Files, draw_files, draw_hints};
+use super::changes::{Files, begin_page, draw_files, draw_hints};
 use super::layer::{Flow, Layer};
 use super::line_dialog::{LineDialog, Purpose};
 use super::list::moved;
@@ -114,7 +112,7 @@ fn notes(state: &State, session: &Session, through: u32) -> Vec<String> {
         session.undo.undoable().map(|changes| changes.turn).filter(|turn| *turn <= through).collect();
     let mut notes = restore_notes(state, session, &turns);
     if session.turn.is_running() {
-        notes.push("A turn is running. Its changes are listed at its end.".to_owned());
+        notes.push("A turn is running. Its changes will be listed when it ends.".to_owned());
     }
     notes
 }
@@ -132,7 +130,7 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<ReviewedFile> {
             (Restore::Refused(why), _) => format!("It can only be accepted: {why}."),
             (_, None) => "It is not text, or too large to be shown.".to_owned(),
             (Restore::Conflict | Restore::Merge, _) => {
-                "Also changed since the turns, maybe by you or a rejection.".to_owned()
+                "Also changed after the turns, perhaps by you or by a rejection.".to_owned()
             }
             _ if step.to.as_ref().zip(step.disk.as_ref()).is_some_and(|(to, disk)| to.kind != disk.kind) => {
                 "Its kind or its executable bit has changed.".to_owned()
@@ -214,7 +212,7 @@ impl ReviewPage {
     fn comment(&self, app: &mut App) {
         let Some((file, part)) = self.part(false) else { return };
         let title = format!("Comment on {}", shown_path(&file.path));
-        let mut help = "Added to the prompt with these lines. Nothing is sent yet.".to_owned();
+        let mut help = "The comment is added to the prompt with these lines. Nothing is sent yet.".to_owned();
         let quote = operations::quoted_part(&app.state, self.key, &part);
         help.extend(quote.lines().take(MAX_SHOWN).map(|line| format!("\n{line}")));
         app.layers.push(LineDialog::new(title, help, "", Comment { key: self.key, part }));
@@ -272,9 +270,7 @@ impl Layer for ReviewPage {
         area: Rect,
         buf: &mut Canvas,
     ) -> Option<Position> {
-        view.hits.add(area, Hit::Nothing);
-        buf.blank(area, ctx.style(Role::Text));
-        if area.height < 5 || area.width < 20 {
+        if !begin_page(ctx, view, area, buf) {
             return None;
         }
         let mut page = take_view(view, self.number);
@@ -287,7 +283,7 @@ impl Layer for ReviewPage {
         let of_file = file.map(|file| {
             let count = file.hunks.len();
             let hunk = (count > 0).then(|| format!("Hunk {} of {count}.", self.hunk + 1));
-            let queued = is_queued.then(|| "It will be reverted at the end of the turn.".to_owned());
+            let queued = is_queued.then(|| "It will be reverted when the turn ends.".to_owned());
             let note = Some(file.note.clone()).filter(|note| !note.is_empty());
             [hunk, queued, note].into_iter().flatten().collect::<Vec<_>>().join(" ")
         });

@@ -16,12 +16,10 @@ use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::changes::{ChangesView, count};
 use crate::ui::frame_context::FrameContext;
-use crate::ui::hits::Hit;
 use crate::ui::text::counted;
-use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 
-use super::changes::{Files, draw_files, draw_hints};
+use super::changes::{Files, begin_page, draw_files, draw_hints};
 use super::layer::{Flow, Layer};
 use super::list::moved;
 use super::notice::notify;
@@ -283,9 +281,7 @@ impl Layer for UndoPage {
         area: Rect,
         buf: &mut Canvas,
     ) -> Option<Position> {
-        view.hits.add(area, Hit::Nothing);
-        buf.blank(area, ctx.style(Role::Text));
-        if area.height < 5 || area.width < 20 {
+        if !begin_page(ctx, view, area, buf) {
             return None;
         }
         let shown: Vec<&ChangedFile> = self.files.iter().map(|file| &file.shown).collect();
@@ -330,4 +326,4 @@ impl Layer for UndoPage {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -37,7 +37,7 @@ pub struct Undo {
     pub offer: Option<Offer>,
     /// What is being restored.
     pub restoring: Option<Offer>,
-    /// The parts of reviews that are reverted at the end of the turn, each with its review.
+    /// The rejected parts that are reverted when the turn ends, each with its review.
     pub queued: Vec<(Offer, Part)>,
 }
 
@@ -87,7 +87,7 @@ pub enum RestoreOf {
 }
 
 impl Undo {
-    /// Whether a part, or the hunk that it is, is reverted at the end of the turn.
+    /// Whether a part is queued to be reverted when the turn ends.
     pub fn is_queued(&self, part: &Part) -> bool {
         let mut queued = self.queued.iter().filter(|(_, queued)| queued.path == part.path);
         queued.any(|(_, queued)| {

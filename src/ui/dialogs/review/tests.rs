@@ -1,19 +1,10 @@
 use super::*;
 use crate::core::{Effect, Offer, TurnChanges};
-use crate::model::snapshot::{Entry, Kind, Plan, SnapshotId, SnapshotTask, Span, UndoRules};
+use crate::model::snapshot::{Plan, SnapshotTask, Span, UndoRules};
 use crate::model::{Body, DiffChange};
 use crate::ui::dialogs::testkit::Rig;
+use crate::ui::dialogs::undo::tests::{id, step};
 use crate::ui::tests::fixture::{SIZES, ready};
-
-fn id(number: u8) -> SnapshotId {
-    SnapshotId::of_digest(&[number; 20])
-}
-
-fn step(path: &str, action: Restore) -> Step {
-    let entry = Some(Entry { kind: Kind::File, id: id(9) });
-    let to = entry.clone().filter(|_| action != Restore::Delete);
-    Step { path: path.into(), from: entry.clone(), to, disk: entry, action }
-}
 
 fn numbered(changes: &[(usize, &str)]) -> String {
     let line = |number: usize| {

@@ -5,11 +5,11 @@ use crate::model::{DiffChange, FileDiff};
 use crate::ui::dialogs::testkit::Rig;
 use crate::ui::tests::fixture::{SIZES, ready};
 
-fn id(number: u8) -> SnapshotId {
+pub(in crate::ui::dialogs) fn id(number: u8) -> SnapshotId {
     SnapshotId::of_digest(&[number; 20])
 }
 
-fn step(path: &str, action: Restore) -> Step {
+pub(in crate::ui::dialogs) fn step(path: &str, action: Restore) -> Step {
     let entry = Some(Entry { kind: Kind::File, id: id(9) });
     let to = entry.clone().filter(|_| action != Restore::Delete);
     Step { path: path.into(), from: entry.clone(), to, disk: entry, action }
