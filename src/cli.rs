@@ -19,6 +19,7 @@ mod servers;
 mod session;
 pub mod sessions;
 pub mod start;
+mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -114,6 +115,10 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     }
     if let Some(Command::Sessions { job }) = &cli.subcommand {
         sessions::run(job, &paths, out)?;
+        return Ok(Next::Nothing);
+    }
+    if let Some(Command::Usage { since, json }) = &cli.subcommand {
+        print(out, &usage::report(&sessions::open(&paths.data_dir)?, since, *json)?)?;
         return Ok(Next::Nothing);
     }
     // Folders on PATH may be slow, so they are searched in parallel.

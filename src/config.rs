@@ -27,7 +27,7 @@ pub use self::paths::Paths;
 use self::keymap::Keymap;
 use self::read::Reader;
 use crate::model::snapshot::UndoRules;
-use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, McpServer, PolicyRules, Rules};
+use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, Limit, McpServer, PolicyRules, Rules};
 
 const TOP_KEYS: &[&str] = &[
     "agent",
@@ -45,6 +45,7 @@ const TOP_KEYS: &[&str] = &[
     "additional_directories",
     "sessions",
     "undo",
+    "budget",
 ];
 
 /// Values of `ui.images`. `auto` detects the protocol; `off` describes images as text.
@@ -98,6 +99,8 @@ pub struct Config {
     pub policy: PolicyRules,
     /// Snapshots of the folders of sessions.
     pub undo: UndoRules,
+    /// Limits for a turn or a day.
+    pub budget: Vec<Limit>,
     /// Rules about commands and files: the user's, and those of the project.
     pub rules: Rules,
     pub keymap: Keymap,
@@ -154,6 +157,7 @@ impl Default for Config {
             editor: None,
             callbacks: Callbacks::default(),
             policy: PolicyRules::default(),
+            budget: Vec::new(),
             undo: UndoRules { is_on: true, ..UndoRules::default() },
             rules: Rules::default(),
             keymap: Keymap::defaults(),
@@ -334,6 +338,9 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     if let Some(value) = table.get("additional_directories") {
         config.additional_directories =
             agents::read_folders(&mut reader, "additional_directories", value, around);
+    }
+    if let Some(value) = table.get("budget") {
+        config.budget = read::read_budget(&mut reader, value);
     }
     let off_in = table.get("undo").and_then(|undo| undo.get_ref().get("off_in"));
     if let Some(value) = off_in {

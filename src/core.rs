@@ -169,7 +169,8 @@ pub fn on_event(state: &mut State, event: Event, cx: &mut Cx) {
         Event::Timer(TimerId::TypedInto(key)) => lifecycle::shell::on_pause(state, key, cx),
         Event::Focus(has_focus) => lifecycle::tabs::set_focus(state, has_focus),
         Event::Terminate => lifecycle::conn::quit(state, cx),
-        Event::Timer(TimerId::Search(_)) => {}
+        // The limits are compared after each event.
+        Event::Timer(TimerId::Budget | TimerId::Search(_)) => {}
     }
 }
 
@@ -187,6 +188,7 @@ pub fn tidy(state: &mut State, cx: &mut Cx) {
     lifecycle::questions::dismiss_orphans(state, cx);
     lifecycle::requests::refuse_early(state, cx);
     lifecycle::requests::note_waits(state, cx.now);
+    lifecycle::budget::watch(state, cx);
 }
 
 /// Records what has changed, moves what is saved out of memory, and lets effects wait for a snapshot. Called at the end of

@@ -29,6 +29,7 @@ mod search;
 mod serve;
 mod session_writer;
 mod support;
+mod usage;
 mod write;
 
 pub use backlog::Backlog;
@@ -43,6 +44,7 @@ pub use recorder::Recorder;
 pub use rows::{SessionRow, SessionState};
 pub use search::{Hit, Search};
 pub use serve::{Export, Transcript};
+pub use usage::UsedAt;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -211,6 +211,15 @@ pub enum Command {
         #[command(subcommand)]
         job: policy::PolicyJob,
     },
+    /// Show what each agent took and cost by day, as far as it reports that
+    Usage {
+        /// Only turns since a date, such as 2026-01-31, or an age, such as 12h, 30d or 8w
+        #[arg(long, value_name = "TIME", default_value = "30d")]
+        since: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Replay a protocol log written by --log-file, without starting an agent
     Replay(ReplayArgs),
     /// Run the demo agent on standard input and output

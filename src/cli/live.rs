@@ -83,6 +83,7 @@ pub fn setup_of(facts: &Facts, found: &Found, config: &Config, themes: &ThemeSet
         policy: config.policy,
         undo: config.undo.clone(),
         rules: config.rules.clone(),
+        budget: config.budget.clone(),
         handover_bytes: config.handover_bytes,
         ..Setup::default()
     }

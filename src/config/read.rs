@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::Problem;
 use super::nearest::advice;
 use crate::escape::visible;
-use crate::model::{Rule, RuleAction, Rules};
+use crate::model::{Limit, Rule, RuleAction, Rules};
 
 /// Settings of earlier versions, and why they have no effect any more.
 const FORMER: [(&str, &str); 1] = [("[sessions].memory_mib", "remove it; sessions are read as a whole")];
@@ -210,6 +210,20 @@ fn last(name: &str) -> &str {
 
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads the limits; invalid ones are reported.
+pub(super) fn read_budget(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Limit> {
+    let texts = reader.strings("budget", value).unwrap_or_default();
+    let limits = texts.iter().filter_map(|text| match Limit::parse(text) {
+        Ok(limit) => Some(limit),
+        Err(why) => {
+            let text = format!("invalid limit `{}` in `budget`: {why}", visible(text));
+            reader.problem(&value.span(), text, "correct it, or remove it");
+            None
+        }
+    });
+    limits.collect()
 }
 
 /// The keys of a rule with examples.

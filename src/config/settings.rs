@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::Config;
 use super::nearest::advice;
 use super::read::{Reader, Value};
-use crate::model::{Applies, Fold, SettingKind, SettingValue};
+use crate::model::{Applies, Fold, Limit, SettingKind, SettingValue};
 
 /// A setting. `get` and `set` use `None` for a value that is not set.
 pub struct Setting {
@@ -38,6 +38,9 @@ pub const SECTIONS: [&str; 8] = ["", "callbacks", "policy", "ui", "fold", "hando
 
 /// The name of the list of rules, which is not a setting of the table.
 pub const RULES: &str = "policy.rules";
+
+/// The name of the list of limits.
+pub const BUDGET: &str = "budget";
 
 const APPEARANCE: &str = "Appearance";
 const INPUT: &str = "Keys and mouse";
@@ -118,6 +121,18 @@ impl Field for Vec<PathBuf> {
     }
 }
 
+/// A list of limits, which only the configuration file can change.
+impl Field for Vec<Limit> {
+    fn save(&self) -> Option<SettingValue> {
+        let limits: Vec<_> = self.iter().map(Limit::written).collect();
+        (!limits.is_empty()).then(|| SettingValue::Text(limits.join(", ")))
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        let Some(SettingValue::Text(text)) = value else { return Some(Self::new()) };
+        text.split(", ").map(|text| Limit::parse(text).ok()).collect()
+    }
+}
+
 macro_rules! number_fields {
     ($($type:ty)+) => {
         $(impl Field for $type {
@@ -137,7 +152,7 @@ number_fields! { u32 u64 usize }
 /// Makes the table from rows of name, group, kind, field, description and, in braces, further fields.
 macro_rules! settings {
     ($(
-        $name:literal, $group:ident, $kind:expr, $($field:ident).+ $([$index:literal])?, $about:literal
+        $name:expr, $group:ident, $kind:expr, $($field:ident).+ $([$index:literal])?, $about:literal
         $({ $($other:tt)+ })?;
     )+) => {
         &[$({
@@ -239,6 +254,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Offer agents to write files" { is_plain: false, applies: Applies::Later, widening: Some(true) };
     "callbacks.terminal", PERMISSIONS, Flag, callbacks.terminal,
         "Offer agents to run commands" { is_plain: false, applies: Applies::Later, widening: Some(true) };
+    BUDGET, PERMISSIONS, SettingKind::File, budget,
+        "Limits for the time, tool calls, tokens or cost of a turn or a day" { is_plain: false, unset: "none" };
     "agent", AGENTS, Text, default_agent,
         "The agent to start with: configured, known, or `demo`"
         { unset: "chosen at the start", applies: Applies::NextStart };
@@ -365,6 +382,12 @@ pub fn hold_back(old: &Config, new: &mut Config, except: Option<&str>) -> Vec<&'
     if except != Some(RULES) && !new.rules.is_narrower_than(&old.rules) {
         new.rules = old.rules.narrowed_by(&new.rules);
         held.push(RULES);
+    }
+    let missing = old.budget.iter().filter(|limit| !new.budget.contains(limit));
+    let missing: Vec<Limit> = missing.filter(|_| except != Some(BUDGET)).cloned().collect();
+    if !missing.is_empty() {
+        new.budget.extend(missing);
+        held.push(BUDGET);
     }
     held
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::config::show::show;
-use crate::model::{FoldRules, SettingKind, SettingValue};
+use crate::model::{FoldRules, Limit, SettingKind, SettingValue};
 
 const DOCUMENTS: [(&str, &str); 2] = [
     ("docs/configuration.md", include_str!("../../docs/configuration.md")),
@@ -474,6 +474,7 @@ fn settings_can_be_read_and_set() {
             SettingKind::Flag => SettingValue::Flag((setting.get)(&config) != Some(SettingValue::Flag(true))),
             SettingKind::Number(min) => SettingValue::Number(min + 7),
             SettingKind::Word(choices) => SettingValue::Text(choices[1].to_owned()),
+            _ if setting.name == settings::BUDGET => SettingValue::Text("turn 1 min, day 2.5 USD".to_owned()),
             _ => SettingValue::Text("other".to_owned()),
         };
         (setting.set)(&mut config, Some(value.clone()));
@@ -487,6 +488,18 @@ fn settings_can_be_read_and_set() {
         settings::named("keys.preset").map(|setting| setting.kind),
         Some(SettingKind::Word(presets.leak()))
     );
+}
+
+#[test]
+fn invalid_limits_are_reported_and_removed_ones_are_held_back() {
+    let (old, problems) = parse("budget = [\"turn 30 min\", \"week 3 h\"]\n");
+    assert_eq!(old.budget, [Limit::parse("turn 30 min").unwrap()]);
+    assert!(problems[0].to_string().contains("invalid limit `week 3 h`"), "{problems:?}");
+    let (mut new, _) = parse("budget = [\"turn 60 min\"]\n");
+    assert_eq!(settings::hold_back(&old, &mut new, None), [settings::BUDGET]);
+    assert!(new.budget.contains(&old.budget[0]), "{:?}", new.budget);
+    let (mut more, _) = parse("budget = [\"turn 30 min\", \"day 1 h\"]\n");
+    assert_eq!(settings::hold_back(&old, &mut more, None), [] as [&str; 0]);
 }
 
 #[test]

@@ -39,12 +39,12 @@ use std::time::Instant;
 
 use crate::model::snapshot::UndoRules;
 use crate::model::{
-    AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
-    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SessionInfo, SessionKey,
+    AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, Limit,
+    McpServer, PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SessionInfo, SessionKey,
     SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
 };
 
-use super::{Session, Sessions};
+use super::{DayBudget, Session, Sessions};
 use conn::Conn;
 use effect::Effect;
 use question::Question;
@@ -60,6 +60,8 @@ pub struct State {
     pub active: SessionKey,
     /// What may change files, until the snapshot before the turn is captured.
     pub(in crate::core) held: Vec<(ConnId, Effect)>,
+    /// What was used today.
+    pub day: DayBudget,
     /// The open questions of parlor, in the order in which they were asked.
     pub questions: Vec<Question>,
     /// A short message in the status line.
@@ -109,6 +111,7 @@ impl State {
             sessions: Sessions::default(),
             active: SessionKey(0),
             held: Vec::new(),
+            day: DayBudget::default(),
             questions: Vec::new(),
             searched: None,
             flash: None,
@@ -211,6 +214,8 @@ pub struct Setup {
     pub callbacks: Callbacks,
     pub policy: PolicyRules,
     pub undo: UndoRules,
+    /// Limits for a turn or a day.
+    pub budget: Vec<Limit>,
     /// The user's rules, and those of the project.
     pub rules: Rules,
     /// The user's home folder, with all links resolved.

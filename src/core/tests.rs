@@ -7,6 +7,7 @@ pub(crate) mod archive;
 mod attachments;
 mod attention;
 mod bodies;
+mod budget;
 mod callbacks;
 mod chosen;
 mod clear;

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::{ConnId, MentionedSession, RecordedEvent, RecordedSession, SessionId, SessionInfo, SessionKey};
+use super::{
+    ConnId, MentionedSession, RecordedEvent, RecordedSession, SessionId, SessionInfo, SessionKey, Used,
+};
 
 /// How close a folder is to the user's current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -168,6 +170,8 @@ pub enum StoreJob {
         /// Whether to look for its last session too.
         wants_session: bool,
     },
+    /// Counts what turns used today.
+    UsedToday,
     /// Lists all sessions in pages, latest first; nearness is relative to `folder`.
     List {
         serial: u64,
@@ -265,6 +269,11 @@ pub enum StoreNews {
     UsedAgents {
         here: Option<String>,
         all: BTreeSet<String>,
+    },
+    /// What turns used on the day that began at `day_ms` (Unix milliseconds), in the user's time zone.
+    UsedToday {
+        day_ms: i64,
+        used: Used,
     },
     /// The last session of the folder that can be continued.
     FolderSession(Box<ArchiveRow>),

@@ -183,6 +183,34 @@ pub enum TurnOutcome {
     Cut,
 }
 
+impl TurnOutcome {
+    /// The duration in milliseconds; 0 if unknown.
+    pub fn took_ms(&self) -> u64 {
+        match self {
+            Self::Stopped { took_ms, .. }
+            | Self::Failed { took_ms, .. }
+            | Self::AgentDied { took_ms, .. } => *took_ms,
+            Self::Cut => 0,
+        }
+    }
+
+    pub fn cost(&self) -> Option<&Cost> {
+        match self {
+            Self::Stopped { cost, .. } | Self::Failed { cost, .. } | Self::AgentDied { cost, .. } => {
+                cost.as_ref()
+            }
+            Self::Cut => None,
+        }
+    }
+
+    pub fn usage(&self) -> Option<TurnUsage> {
+        match self {
+            Self::Stopped { usage, .. } => *usage,
+            Self::Failed { .. } | Self::AgentDied { .. } | Self::Cut => None,
+        }
+    }
+}
+
 /// A message from the reducer to the recorder, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Note {

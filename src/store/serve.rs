@@ -49,6 +49,12 @@ impl Store {
     pub fn serve(&self, job: StoreJob, export: Export, report: &mut dyn FnMut(StoreNews)) {
         match job {
             StoreJob::Folder { folder, wants_session } => self.serve_folder(&folder, wants_session, report),
+            StoreJob::UsedToday => {
+                let day_ms = when::day_start(unix_ms());
+                if let Some(used) = self.value_or_report(self.used_since(day_ms)) {
+                    report(StoreNews::UsedToday { day_ms, used });
+                }
+            }
             StoreJob::List { serial, folder } => self.serve_list(serial, &folder, report),
             StoreJob::Preview { uid } => {
                 let saved = self.glance(&uid).map(Box::new).map_err(message);

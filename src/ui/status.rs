@@ -278,6 +278,11 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
     }
     match &ctx.session.turn {
         Turn::Idle => {}
+        Turn::Running { .. } if ctx.session.budget.paused.is_some() => {
+            let line = say(glyphs.warn, Role::Warning, "paused by a limit".to_owned());
+            let line = hinted(line, Context::Main, Action::Submit, "decide");
+            return hinted(line, Context::Main, Action::Escape, "stop");
+        }
         Turn::Running { since, last_news } => {
             let mut activity = format!("working {}", ctx.worked(*since));
             if is_quiet(ctx) && !is_narrow {

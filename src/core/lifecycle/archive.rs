@@ -120,6 +120,7 @@ pub(in crate::core) fn on_news(state: &mut State, news: StoreNews, cx: &mut Cx) 
                 former.turns.into_iter().for_each(|(key, turns)| unsaved.note(key, turns));
             }
         }
+        StoreNews::UsedToday { day_ms, used } => super::budget::on_day(state, day_ms, used),
         StoreNews::Reported(message) => push_note(state, Severity::Warning, message),
         // `update` passes these to the dialogs.
         StoreNews::Listed { .. }

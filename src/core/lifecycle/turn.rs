@@ -6,6 +6,7 @@
 
 pub(in crate::core) mod own;
 mod summary;
+pub(in crate::core) use summary::cost_since;
 mod unprocessed;
 
 use std::time::Instant;
@@ -16,8 +17,8 @@ use crate::model::{
 };
 
 use super::{
-    archive, auth, call, callbacks, conn, handover, late, open, prompt, requests, review, shell, spool, tabs,
-    undo,
+    archive, auth, budget, call, callbacks, conn, handover, late, open, prompt, requests, review, shell,
+    spool, tabs, undo,
 };
 use crate::core::session::{clear, messages, play, record, tools, turns};
 use crate::core::state::{FlashEnd, lookup, texts};
@@ -59,6 +60,10 @@ fn accept(state: &mut State, key: SessionKey, text: String, cx: &mut Cx) -> Opti
         return None;
     }
     if text.trim().is_empty() {
+        if budget::ask_again(state, key, cx) {
+            return None;
+        }
+        let session = state.sessions.get_mut(&key)?;
         session.outbox.release();
         let waits = session.outbox.queue_len() > 0;
         let waits_no_more = waits && spool::stop_waiting(state, key);
@@ -210,7 +215,7 @@ fn begin(state: &mut State, key: SessionKey, id: PromptId, cx: &mut Cx) {
         send_next(state, key, cx);
         return;
     }
-    if prompt::waits_for_commands(state, key, &text, cx) {
+    if budget::stops_prompt(state, key, id, cx) || prompt::waits_for_commands(state, key, &text, cx) {
         return;
     }
     if let Some(why) = shell::unfinished(state, key, &text) {
@@ -262,6 +267,7 @@ fn send(state: &mut State, key: SessionKey, prompt: PromptId, prepared: Prepared
     session.resume.prompt_sent();
     cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
     undo::on_turn(state, key, cx);
+    budget::on_turn(state, key, cx);
     // Another parlor may have changed grants.
     cx.effects.push(Effect::LoadGrants);
 }
@@ -467,7 +473,8 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
     };
     let cost = summary::cost_of_turn(session);
     let summary = TurnSummary { took: Some(took), cost: cost.clone() };
-    record::note(session, Record::TurnEnded(summary::outcome(item.as_ref(), session.turn_usage, took, cost)));
+    let outcome = summary::outcome(item.as_ref(), session.turn_usage, took, cost);
+    record::note(session, Record::TurnEnded(outcome.clone()));
     turns::close_items(session, item, summary, cx.now);
     if is_good && has_cleared {
         clear::mark(session);
@@ -476,6 +483,7 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
         let title = "The agent returned an empty response.";
         call::notice(state, key, Severity::Info, title, None);
     }
+    budget::on_turn_end(state, key, &outcome);
     callbacks::stop_files(state, key, true, cx);
     review::on_turn_end(state, key, cx);
     let Some(session) = state.sessions.get_mut(&key) else { return };

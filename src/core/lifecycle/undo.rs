@@ -341,10 +341,14 @@ fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
     }
 }
 
-/// Holds back effects that may change files until the snapshot before the turn is captured. Effects of an agent keep their
+/// Holds back effects that may change files until the snapshot before the turn is captured, and while a turn is paused by a
+/// limit. Effects of an agent keep their
 /// order: whatever ends its requests releases them first.
 pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
-    let waiting = state.sessions.values().filter(|session| session.undo.pending.is_some());
+    let waiting = state
+        .sessions
+        .values()
+        .filter(|session| session.undo.pending.is_some() || session.budget.paused.is_some());
     let agents: BTreeSet<ConnId> = waiting.filter_map(|session| session.conn).collect();
     if state.held.is_empty() && agents.is_empty() {
         return;

@@ -9,7 +9,7 @@ use crate::model::{
     Severity, SubagentPatch,
 };
 
-use super::{call, late, requests, spool, turn};
+use super::{budget, call, late, requests, spool, turn};
 use crate::core::session::{apply, clear, messages, record};
 use crate::core::state::lookup;
 use crate::core::{Cx, Early, Event, ItemBody, Part, Replay, Session, SessionPhase, State, Turn};
@@ -117,6 +117,7 @@ pub(crate) fn apply(state: &mut State, conn: ConnId, key: SessionKey, update: Se
         other => apply::apply_here(session, other, cx),
     }
     count_calls(state, key, next);
+    budget::count_calls(state, key, next);
     // After the update, because a message of a replayed history starts the turn it is counted in.
     if let Some(session) = state.sessions.get_mut(&key) {
         let lists_commands = matches!(record, Record::Update(SessionUpdate::Commands(_)));

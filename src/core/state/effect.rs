@@ -241,6 +241,8 @@ pub enum TimerId {
     SettingOverdue(SessionKey),
     /// Checks whether the keys have paused that were typed into a terminal whose command has ended.
     TypedInto(SessionKey),
+    /// Compares running turns with the limits of time.
+    Budget,
     /// The snapshot before a turn takes too long.
     SnapshotOverdue(SessionKey),
     /// The time for an agent to list its commands is over.

@@ -13,7 +13,8 @@ use super::ui_request::RewindWay;
 use crate::core::{ApproveAll, Effect, OpenRequest, State};
 use crate::guard;
 use crate::model::{
-    AgentSpec, ConnId, FieldValue, ItemId, RegistryAgent, RequestId, SessionId, SessionInfo, SessionKey,
+    AgentSpec, ConnId, FieldValue, ItemId, Limit, PromptId, RegistryAgent, RequestId, SessionId, SessionInfo,
+    SessionKey,
 };
 
 /// A question that was asked. No two have the same id.
@@ -111,6 +112,9 @@ pub enum Consequence {
     Fork(SessionKey, Option<u32>),
     Rewind(SessionKey, ItemId, RewindWay),
     ApproveAll(SessionKey, ApproveAll),
+    /// Goes on in spite of a limit, and sends the prompt that waits because of it.
+    PassLimit(SessionKey, Limit, Option<PromptId>),
+    CancelTurn(SessionKey),
 }
 
 /// The user's decision about files of a folder: its MCP servers, configuration or templates.

@@ -1,5 +1,6 @@
 //! A session: its transcript, turn, plan, settings, open requests and queue.
 
+mod budget;
 mod echo;
 pub(in crate::core) mod index;
 mod listed;
@@ -26,6 +27,7 @@ use crate::model::{
 use super::recorded::Loading;
 use super::replay;
 use crate::core::{ItemBody, Reading, RecorderState, Replay, TerminalView, ToolCall, Transcript, Unseen};
+pub use budget::{DayBudget, TurnBudget};
 pub use echo::Echo;
 use index::ItemIndex;
 pub use listed::ListedFiles;
@@ -113,6 +115,7 @@ pub struct Session {
     pub title_state: TitleState,
     pub recorder: RecorderState,
     pub undo: Undo,
+    pub budget: TurnBudget,
     /// Set if it is read-only: no agent, and nothing is recorded.
     pub read_only: Option<Reading>,
     pub replay: Replay,
@@ -177,6 +180,7 @@ impl Session {
             title_state: TitleState::default(),
             recorder: RecorderState::default(),
             undo: Undo::default(),
+            budget: TurnBudget::default(),
             read_only: None,
             replay: Replay::None,
             open_message: None,

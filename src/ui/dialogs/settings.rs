@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::notice::notify;
-use crate::config::settings::RULES;
+use crate::config::settings::{BUDGET, RULES};
 use crate::core::lifecycle::call;
 use crate::core::{AUTO_THEME, ConfigNews, Consequence, Cx, Effect, MouseOwner, Question, State, UiRequest};
 use crate::model::{
@@ -351,6 +351,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
         setup.policy = new.policy;
         setup.undo = new.undo;
         setup.rules = new.rules;
+        setup.budget = new.budget;
         setup.handover_bytes = new.handover_bytes;
         setup.palette = new.palette;
         setup.settings = new.settings;
@@ -458,6 +459,10 @@ fn ask_for_held(state: &mut State, held: &[&'static str], now: Instant) {
             body.push(format!(
                 "{name}: the rules allow more, or deny or ask less (see `parlor policy list`)"
             ));
+            continue;
+        }
+        if *name == BUDGET {
+            body.push(format!("{name}: limits were removed or changed"));
             continue;
         }
         let setting = state.setup.settings.iter().find(|setting| setting.name == *name);

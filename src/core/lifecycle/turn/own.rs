@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{Ending, end, send_next, summary};
-use crate::core::lifecycle::{late, spool, undo};
+use crate::core::lifecycle::{budget, late, spool, undo};
 use crate::core::session::messages;
 use crate::core::state::{lookup, texts};
 use crate::core::{Cx, Effect, Session, SessionPhase, State, TimerId, Turn};
@@ -34,6 +34,7 @@ pub(in crate::core) fn on_began(state: &mut State, conn: ConnId, id: &SessionId,
     session.own_turn = Some(session.transcript.next_id());
     cx.effects.push(Effect::Timer(TimerId::TurnQuiet(key), late::QUIET_LIMIT));
     undo::on_own_turn(state, key, cx);
+    budget::on_turn(state, key, cx);
 }
 
 pub(in crate::core) fn on_ended(
