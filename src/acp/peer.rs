@@ -26,6 +26,7 @@ use crate::model::{AgentEvent, Batch, CloseReason};
 
 pub(super) use self::core::Peer as PeerState;
 pub use calls::Deadlines;
+pub(super) use calls::Pending;
 
 /// Maximum number of batches that wait for the app: about 8 MiB, as one has at most 256 KiB or a single long frame.
 pub const EVENT_BATCHES: usize = 32;

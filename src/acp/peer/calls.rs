@@ -47,7 +47,7 @@ impl Deadlines {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pending {
     /// `None`: `initialize`.
     pub call: Option<(CallTag, Call)>,
@@ -111,9 +111,7 @@ impl Calls {
     pub fn add(&mut self, id: u64, call: Option<(CallTag, Call)>, method: &'static str, now: Instant) {
         let time = self.deadlines.of(call.as_ref().map(|(_, call)| call));
         let deadline = time.map(|time| (now + time, time));
-        let (has_news, has_output, is_answered, presumed_end) = (false, false, false, None);
-        let pending = Pending { call, method, deadline, has_news, has_output, is_answered, presumed_end };
-        self.pending.insert(id, pending);
+        self.pending.insert(id, Pending { call, method, deadline, ..Pending::default() });
     }
 
     pub fn next_id(&mut self) -> u64 {
@@ -127,8 +125,7 @@ impl Calls {
 
     pub fn take(&mut self, id: Option<u64>) -> Match {
         let Some(id) = id else { return Match::Never };
-        if let Some(pending) = self.pending.remove(&id) {
-            self.retire(id, pending.method);
+        if let Some(pending) = self.remove(id) {
             return Match::Waiting(Box::new(pending));
         }
         if self.ended.remove(&id) {
@@ -143,9 +140,7 @@ impl Calls {
 
     pub fn take_only(&mut self) -> Option<Pending> {
         let id = self.first_id().filter(|_| self.pending.len() == 1)?;
-        let pending = self.pending.remove(&id)?;
-        self.retire(id, pending.method);
-        Some(pending)
+        self.remove(id)
     }
 
     /// Puts a prompt back that was accepted and whose turn goes on. An earlier state may have been its end.
@@ -184,6 +179,10 @@ impl Calls {
         self.find(|_, call| matches!(call, Call::Prompt(own, _) if own == session))
     }
 
+    pub fn get(&self, id: u64) -> Option<&Pending> {
+        self.pending.get(&id)
+    }
+
     pub fn prompt(&self, session: &SessionId) -> Option<&Pending> {
         self.pending.get(&self.find_prompt(session)?)
     }
@@ -194,12 +193,11 @@ impl Calls {
 
     pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
         let id = self.find_prompt(session)?;
-        let pending = self.pending.remove(&id)?;
+        let pending = self.remove(id)?;
         // A response that has already arrived is not expected again.
         if !pending.is_answered {
             self.ended.insert(id);
         }
-        self.retire(id, pending.method);
         Some(pending)
     }
 
@@ -236,9 +234,8 @@ impl Calls {
         let overdue = self.pending.iter().filter(|(_, pending)| is_overdue(pending));
         let ids: Vec<u64> = overdue.map(|(id, _)| *id).collect();
         let remove = |id| {
-            let pending = self.pending.remove(&id)?;
-            self.retire(id, pending.method);
-            let time = pending.deadline.map_or(Duration::ZERO, |(_, time)| time);
+            let pending = self.remove(id)?;
+            let (_, time) = pending.deadline?;
             Some((pending, time))
         };
         ids.into_iter().filter_map(remove).collect()
@@ -248,11 +245,13 @@ impl Calls {
         std::mem::take(&mut self.pending).into_values().collect()
     }
 
-    fn retire(&mut self, id: u64, method: &'static str) {
-        self.retired.insert(id, method);
+    fn remove(&mut self, id: u64) -> Option<Pending> {
+        let pending = self.pending.remove(&id)?;
+        self.retired.insert(id, pending.method);
         if self.retired.len() > MAX_RETIRED {
             self.retired.pop_first();
         }
+        Some(pending)
     }
 }
 

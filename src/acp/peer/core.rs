@@ -3,7 +3,6 @@
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
 mod handshake;
-mod replay;
 mod turns;
 
 use std::borrow::Cow;
@@ -44,8 +43,8 @@ pub struct Peer {
     codec: Codec,
     dialect: Box<dyn Dialect>,
     tap: Tap,
-    calls: Calls,
-    requests: OpenRequests,
+    pub calls: Calls,
+    pub requests: OpenRequests,
     phase: Phase,
     /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
@@ -102,13 +101,21 @@ impl Peer {
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
         self.writer.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
-        self.begin_handshake(now);
+        if self.dialect.speaks_first() {
+            self.schedule(Due::Greeting, now);
+        } else {
+            self.greet(now);
+        }
     }
 
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
-            Command::RetryNow => self.writer.retry_now(),
+            Command::RetryNow => {
+                if let Some(stopper) = &self.writer.stopper {
+                    stopper.retry_now();
+                }
+            }
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
@@ -146,9 +153,7 @@ impl Peer {
 
     pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
-        if let Some((Due::Greeting, _)) = self.due.take_if(|(due, _)| *due != Due::End) {
-            self.greet(now);
-        }
+        self.greet_if_due(now);
         match piece {
             InboundFrame::Frame(frame) => self.on_frame(&frame),
             InboundFrame::Noise(bytes) => {
