@@ -25,7 +25,8 @@ pub struct HttpError {
     pub is_down: bool,
     /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
     pub retry_after: Option<Duration>,
-    pub(super) status: Option<StatusCode>,
+    /// Whether access was denied, which a new token may change.
+    pub is_denied: bool,
 }
 
 impl HttpError {
@@ -42,11 +43,6 @@ impl HttpError {
         let (host, seconds) = (host_of(url.as_str()), after.as_secs());
         let text = format!("{host} did not respond within {seconds} s. Check the network, or try again.");
         Self::on_the_way(text)
-    }
-
-    /// Whether access was denied, which a new token may change.
-    pub fn is_denied(&self) -> bool {
-        matches!(self.status, Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
     }
 
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {
@@ -88,7 +84,8 @@ impl HttpError {
         let text = status_text(status.as_u16(), &shown_url(url), token, location.as_deref(), &explanation);
         let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
         let is_down = matches!(status.as_u16(), 502..=504);
-        Self { is_temporary, is_down, retry_after, status: Some(status), ..Self::refused(text) }
+        let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        Self { is_temporary, is_down, is_denied, retry_after, ..Self::refused(text) }
     }
 }
 
