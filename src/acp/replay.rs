@@ -15,7 +15,7 @@ use super::codec::value::{Object, first_text, items, parse_object, typed};
 use super::codec::{RequestKind, errors};
 use super::envelope::{self, Message};
 use super::frame::sort_whole;
-use super::peer::{Deadlines, PeerState, Pending};
+use super::peer::{Limits, Peer, Pending};
 use super::tap::Tap;
 use super::transport::Link;
 use super::transport::remote::envelope::with_id;
@@ -56,7 +56,7 @@ pub enum UserAction {
 
 #[derive(Debug)]
 pub struct LoggedAgent {
-    peer: PeerState,
+    peer: Peer,
     /// The ids of the app's requests, by the ids of those in the log.
     ids: BTreeMap<u64, u64>,
     /// Ids of requests that were not made again; their responses are ignored.
@@ -67,7 +67,7 @@ pub struct LoggedAgent {
 impl LoggedAgent {
     /// Starts a connection. `last_session` is opened instead of a new session.
     pub fn start(spec: &AgentSpec, last_session: Option<SessionId>, now: Instant) -> Self {
-        let mut peer = PeerState::new(spec, Tap::default(), Deadlines::default());
+        let mut peer = Peer::new(spec, Tap::default(), Limits::default());
         peer.last_session = last_session;
         // What is sent is dropped with the other end.
         let (Link { outgoing, stopper, .. }, _) = Link::new();

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::acp::frame::DEFAULT_FRAME_BYTES;
 use crate::model::{AgentEvent, Call, CallError, CallTag, Reply, SessionId, SessionUpdate};
 
 /// Silence after a state that may be the end of the turn, from an agent that reports only ends.
@@ -16,10 +17,12 @@ pub const REPEATED_TIME: Duration = Duration::from_secs(30);
 /// Number of finished requests that are remembered for late responses.
 const MAX_RETIRED: usize = 64;
 
-/// Timeouts of requests. `prompt` and `authenticate` have none; a request that opens a session may take longer while
-/// its history is replayed.
+/// The size of messages, and timeouts of requests. `prompt` and `authenticate` have none; a request that opens a session
+/// may take longer while its history is replayed.
 #[derive(Debug, Clone, Copy)]
-pub struct Deadlines {
+pub struct Limits {
+    /// Maximum size of a message in bytes; a longer one is skipped and reported.
+    pub max_frame_bytes: usize,
     /// `initialize`: the first start by `npx` or `uvx` downloads the agent.
     pub initialize: Duration,
     /// `session/new`, `load`, `resume`, `fork`: from the call, or from the last update of the session.
@@ -27,15 +30,15 @@ pub struct Deadlines {
     pub other: Duration,
 }
 
-impl Default for Deadlines {
+impl Default for Limits {
     fn default() -> Self {
         let (long, short) = (Duration::from_secs(180), Duration::from_secs(60));
-        Self { initialize: long, session: long, other: short }
+        Self { max_frame_bytes: DEFAULT_FRAME_BYTES, initialize: long, session: long, other: short }
     }
 }
 
-impl Deadlines {
-    fn of(&self, call: Option<&Call>) -> Option<Duration> {
+impl Limits {
+    fn timeout(&self, call: Option<&Call>) -> Option<Duration> {
         match call {
             None => Some(self.initialize),
             Some(Call::Authenticate { .. } | Call::Prompt(..)) => None,
@@ -94,7 +97,7 @@ pub enum Match {
 
 #[derive(Debug, Default)]
 pub struct Calls {
-    deadlines: Deadlines,
+    limits: Limits,
     last_id: u64,
     // Ordered by id, so that requests end in order.
     pending: BTreeMap<u64, Pending>,
@@ -104,12 +107,12 @@ pub struct Calls {
 }
 
 impl Calls {
-    pub fn new(deadlines: Deadlines) -> Self {
-        Self { deadlines, ..Self::default() }
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
     }
 
     pub fn add(&mut self, id: u64, call: Option<(CallTag, Call)>, method: &'static str, now: Instant) {
-        let time = self.deadlines.of(call.as_ref().map(|(_, call)| call));
+        let time = self.limits.timeout(call.as_ref().map(|(_, call)| call));
         let deadline = time.map(|time| (now + time, time));
         self.pending.insert(id, Pending { call, method, deadline, ..Pending::default() });
     }
@@ -262,8 +265,8 @@ mod tests {
 
     #[test]
     fn updates_extend_the_timeout_of_session_load() {
-        let mut calls = Calls::new(Deadlines::default());
-        let (start, time) = (Instant::now(), Deadlines::default().session);
+        let mut calls = Calls::new(Limits::default());
+        let (start, time) = (Instant::now(), Limits::default().session);
         let tag = |number| CallTag { number, purpose: Purpose::LoadSession(SessionKey(1)) };
         let load = Call::LoadSession("s".into(), SessionWorkspace::default());
         let other = Call::LoadSession("other".into(), SessionWorkspace::default());
@@ -286,7 +289,7 @@ mod tests {
     #[test]
     fn an_agent_that_reports_only_idle_ends_its_turn() {
         for time in [CONFIRMED_TIME, REPEATED_TIME] {
-            let mut calls = Calls::new(Deadlines::default());
+            let mut calls = Calls::new(Limits::default());
             let (start, session) = (Instant::now(), SessionId::from("s"));
             let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
             let call = Call::Prompt(session.clone(), Vec::new());
