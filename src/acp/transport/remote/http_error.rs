@@ -25,8 +25,7 @@ pub struct HttpError {
     pub is_down: bool,
     /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
     pub retry_after: Option<Duration>,
-    /// Whether access was denied, which a new token may change.
-    pub is_denied: bool,
+    pub status: Option<StatusCode>,
 }
 
 impl HttpError {
@@ -84,8 +83,7 @@ impl HttpError {
         let text = status_text(status.as_u16(), &shown_url(url), token, location.as_deref(), &explanation);
         let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
         let is_down = matches!(status.as_u16(), 502..=504);
-        let is_denied = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        Self { is_temporary, is_down, is_denied, retry_after, ..Self::refused(text) }
+        Self { is_temporary, is_down, retry_after, status: Some(status), ..Self::refused(text) }
     }
 }
 
