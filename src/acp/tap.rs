@@ -1,8 +1,8 @@
 //! Records every message in both directions, before parsing and after writing.
 //!
 //! Secrets are redacted when a line leaves the ring, which is for the protocol log view, and in the file.
-//! Invariants: recording copies once, and waits for the disk only when a file is written; the ring never exceeds its
-//! limits.
+//! Invariants: recording copies once, does not allocate once the ring is warm, and waits for the disk only when a
+//! file is written; the ring never exceeds its limits.
 
 #[cfg(test)]
 mod tests;
@@ -116,10 +116,10 @@ impl Tap {
     /// The newest lines of these connections (`None`: all), oldest first, with secrets redacted.
     pub fn snapshot(&self, conns: Option<&[u64]>, max_lines: usize) -> Vec<TapLine> {
         let wants = |entry: &Entry| conns.is_none_or(|conns| conns.contains(&entry.conn));
-        // Taken first, so that the lock is not held while secrets are redacted.
+        // Copied first, so that the lock is not held while secrets are redacted.
         let copies = lock(&self.shared.ring).copy(0, wants);
         let surplus = copies.len().saturating_sub(max_lines);
-        let line = |Entry { at, direction, bytes, .. }: Entry| {
+        let line = |(Entry { at, direction, .. }, bytes): (Entry, Vec<u8>)| {
             let text = redact(&String::from_utf8_lossy(&bytes)).into_owned();
             TapLine { at, direction, text }
         };
@@ -130,7 +130,7 @@ impl Tap {
     pub fn stderr_after(&self, after: u64) -> Vec<String> {
         let wants = |entry: &Entry| entry.conn == self.conn && entry.direction == Direction::Stderr;
         let lines = lock(&self.shared.ring).copy(after, wants).into_iter();
-        let lines = lines.map(|line| String::from_utf8_lossy(&line.bytes).into_owned());
+        let lines = lines.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned());
         lines.filter(|line| !line.starts_with(OWN_LINE)).collect()
     }
 
@@ -171,41 +171,59 @@ impl Tap {
     }
 }
 
-/// The newest lines up to a number of bytes and of lines.
+/// The newest lines up to a number of bytes and of lines, in one byte queue without an allocation per line. The lengths of
+/// the entries add up to the length of the bytes.
 #[derive(Debug, Default)]
 struct Ring {
     entries: VecDeque<Entry>,
-    len_bytes: usize,
+    bytes: VecDeque<u8>,
     last_sequence: u64,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Entry {
     at: Duration,
     conn: u64,
     direction: Direction,
-    bytes: Arc<[u8]>,
+    len_bytes: usize,
 }
 
 impl Ring {
     /// Appends a line, drops old ones to stay within the limits, and returns the line's sequence number.
     fn push(&mut self, at: Duration, conn: u64, direction: Direction, line: &[u8]) -> u64 {
         let saved = line.get(..LINE_BYTES).unwrap_or(line);
-        while self.entries.len() >= MAX_LINES || self.len_bytes + saved.len() > MAX_BYTES {
+        while self.entries.len() >= MAX_LINES || self.bytes.len() + saved.len() > MAX_BYTES {
             let Some(oldest) = self.entries.pop_front() else { break };
-            self.len_bytes -= oldest.bytes.len();
+            self.bytes.drain(..oldest.len_bytes.min(self.bytes.len()));
         }
-        self.len_bytes += saved.len();
-        self.entries.push_back(Entry { at, conn, direction, bytes: saved.into() });
+        self.bytes.extend(saved);
+        self.entries.push_back(Entry { at, conn, direction, len_bytes: saved.len() });
         self.last_sequence += 1;
         self.last_sequence
     }
 
-    /// The matching lines after a sequence number, oldest first.
-    fn copy(&self, after: u64, wants: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    /// Copies the matching lines after a sequence number, oldest first.
+    fn copy(&self, after: u64, wants: impl Fn(&Entry) -> bool) -> Vec<(Entry, Vec<u8>)> {
         let first = self.last_sequence - self.entries.len() as u64 + 1;
-        let news = (first..).zip(&self.entries).filter(|(sequence, entry)| *sequence > after && wants(entry));
-        news.map(|(_, entry)| entry.clone()).collect()
+        let mut begin = 0;
+        let mut copies = Vec::new();
+        for (sequence, entry) in (first..).zip(&self.entries) {
+            let end = begin + entry.len_bytes;
+            if sequence > after && wants(entry) {
+                copies.push((*entry, self.slice(begin, end)));
+            }
+            begin = end;
+        }
+        copies
+    }
+
+    /// Copies a range of the bytes, which are in two slices; joining them would move megabytes under the lock.
+    fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
+        let (front, back) = self.bytes.as_slices();
+        let cut = front.len();
+        let from_front = front.get(begin.min(cut)..end.min(cut)).unwrap_or_default();
+        let from_back = back.get(begin.saturating_sub(cut)..end.saturating_sub(cut)).unwrap_or_default();
+        [from_front, from_back].concat()
     }
 }
 
