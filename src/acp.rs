@@ -1,9 +1,7 @@
 //! The Agent Client Protocol (ACP). JSON-RPC and the names of the protocol are used in this folder only.
 //!
-//! A connection works on one agent: a transport reads bytes, `frame` cuts them into messages, the peer matches
-//! requests with responses, and the codec decodes them into [`AgentEvent`]s, which go to the app in wire order
-//! through a bounded channel. [`AgentCommand`]s are sent through an unbounded channel and are written immediately.
-//! `core` decides about events; `host` executes requests.
+//! [`AgentEvent`]s go to the app in wire order through a bounded channel; [`AgentCommand`]s come through an unbounded
+//! channel and are written immediately. `core` decides about events; `host` executes requests.
 //! Invariants: every request of the agent gets exactly one response, even when the connection ends; invalid input
 //! becomes an anomaly and neither panics nor ends the connection.
 
@@ -25,7 +23,7 @@ use tokio::sync::mpsc;
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, Batch, CloseReason};
 
 use gate::Gate;
-pub use peer::{Deadlines, Limits};
+pub use peer::Limits;
 
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {

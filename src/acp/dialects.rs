@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use super::codec::initialize::AGENT_INFO;
 use super::codec::quirks::{is_known, words};
 use super::codec::value::{Object, first_text, parse_object};
-use super::envelope::Message;
+use super::envelope::{Message, id_number};
 use crate::model::{AgentInfo, AgentSpec, Call, Profile, RpcError, SessionId};
 
 /// Names of the systems: of their programs and packages, and those that they report.
@@ -65,14 +65,20 @@ pub(super) fn recognized(result: &str, spec: &AgentSpec) -> Option<Box<dyn Diale
     if spec.wire.is_strict || spec.wire.profile.is_some() {
         return None;
     }
-    let result = parse_object(result)?;
-    let profile = if openoxide::is_spoken_in(&result) {
-        Profile::OpenOxide
-    } else {
-        let info = AGENT_INFO.iter().find_map(|key| result.get(*key)?.as_object())?;
-        profile_of_name(&first_text(info, &["name"])?)?
-    };
-    of(profile, spec, false)
+    of(profile_of_result(&parse_object(result)?)?, spec, false)
+}
+
+fn profile_of_result(result: &Object) -> Option<Profile> {
+    if openoxide::is_spoken_in(result) {
+        return Some(Profile::OpenOxide);
+    }
+    let info = AGENT_INFO.iter().find_map(|key| result.get(*key)?.as_object())?;
+    profile_of_name(&first_text(info, &["name"])?)
+}
+
+/// The system that has sent a message, if that is a response to `initialize`.
+pub(super) fn sender_of(message: &str) -> Option<Profile> {
+    profile_of_result(parse_object(message)?.get("result")?.as_object()?)
 }
 
 /// `is_early`: the agent was known before its start.
@@ -137,7 +143,12 @@ pub trait Dialect: Debug + Send + Sync {
     }
 
     /// Translates a message of the agent. False if it is one of the protocol.
-    fn receive(&mut self, _message: &Message<'_>, _text: &str, _out: &mut Translation) -> bool {
+    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
+        let Message::Response { id, outcome } = message else { return false };
+        id_number(id).is_some_and(|id| self.on_response(id, *outcome, out))
+    }
+
+    fn on_response(&mut self, _id: u64, _outcome: Result<&str, &str>, _out: &mut Translation) -> bool {
         false
     }
 

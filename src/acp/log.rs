@@ -57,10 +57,6 @@ impl Start {
         }
     }
 
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-
     /// The agent in a replay. Its command is never run, and differs for each connection, as for different processes.
     pub fn spec(&self, conn: u64) -> AgentSpec {
         let remote = Remote { url: "https://replay.invalid".to_owned(), ..Remote::default() };
@@ -279,7 +275,7 @@ mod tests {
             callbacks: Callbacks::NONE,
             ..AgentSpec::default()
         };
-        let text = Start::of(&spec).to_json();
+        let text = serde_json::to_string(&Start::of(&spec)).unwrap();
         assert!(!text.contains("secret"), "{text}");
         let again: Start = serde_json::from_str(&text).unwrap();
         let again = again.spec(7);

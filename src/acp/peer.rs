@@ -15,33 +15,20 @@ mod tests;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use self::core::Peer;
 use super::dialects::openoxide::workspace::Workspace;
-use super::frame::{DEFAULT_FRAME_BYTES, InboundFrame};
+use super::frame::InboundFrame;
 use super::gate::{Gate, Stream};
 use super::log::{Start, end_line};
 use super::transport::{In, Link, Setup, Transport};
 use super::{Command, ConnectOptions};
 use crate::model::{AgentEvent, Batch, CloseReason};
 
-pub(super) use self::core::Peer as PeerState;
-pub use calls::Deadlines;
+pub(super) use self::core::Peer;
+pub use calls::Limits;
+pub(super) use calls::Pending;
 
 /// Maximum number of batches that wait for the app: about 8 MiB, as one has at most 256 KiB or a single long frame.
 pub const EVENT_BATCHES: usize = 32;
-
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Maximum size of a message in bytes; a longer one is skipped and reported.
-    pub max_frame_bytes: usize,
-    pub deadlines: Deadlines,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_frame_bytes: DEFAULT_FRAME_BYTES, deadlines: Deadlines::default() }
-    }
-}
 
 /// The peer's side of the app.
 #[derive(Debug)]
@@ -53,10 +40,10 @@ pub struct App {
 
 /// Runs a connection from start to end. Events are sent to the app in batches; updates wait for the gate.
 pub async fn run(transport: Box<dyn Transport>, options: ConnectOptions, limits: Limits, mut app: App) {
-    let mut peer = Peer::new(&options.spec, options.tap.clone(), limits.deadlines);
+    let mut peer = Peer::new(&options.spec, options.tap.clone(), limits);
     let own = options.spec.cwd.clone().filter(|_| !options.spec.is_elsewhere());
     let folder = own.unwrap_or_else(|| options.cwd.clone());
-    options.tap.mark("start", || Start::of(&options.spec).to_json());
+    options.tap.mark("start", || serde_json::to_string(&Start::of(&options.spec)).unwrap_or_default());
     let setup = Setup {
         max_frame_bytes: limits.max_frame_bytes,
         tap: options.tap.clone(),

@@ -1,7 +1,7 @@
 //! An agent played from a protocol log: the peer and the codec of a live connection, without a link.
 //!
-//! Messages of parlor are matched with those that the app sends
-//! during the replay; for messages that the app sends only after user input, [`Sent`] describes that input.
+//! Messages of parlor are matched with those that the app sends during the replay; for messages that the app sends
+//! only after user input, [`Sent`] describes that input.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -11,25 +11,25 @@ use serde_json::Value;
 
 use super::Command;
 use super::codec::tools::exit_info;
-use super::codec::value::{Object, first_text, items, parse_object, texts};
+use super::codec::value::{Object, first_text, items, parse_object, typed};
 use super::codec::{RequestKind, errors};
 use super::envelope::{self, Message};
 use super::frame::sort_whole;
-use super::peer::{Deadlines, PeerState};
+use super::peer::{Limits, Peer, Pending};
 use super::tap::Tap;
+use super::transport::Link;
 use super::transport::remote::envelope::with_id;
 use crate::model::{
-    AgentCommand, AgentEvent, AgentSpec, CloseReason, ConfigValue, FieldValue, ModeId, ModelId, RequestId,
+    AgentCommand, AgentEvent, AgentSpec, Call, CloseReason, ConfigValue, ModeId, ModelId, RequestId,
     Response, SessionId,
 };
 
-/// The meaning of a message that parlor wrote to the agent.
+/// A message that parlor wrote to the agent after something that the user did.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Sent {
-    /// Nothing to do: the app sends it without user input, or it has no visible effect.
-    Nothing,
-    /// A request that the user caused. After it was made again, call [`LoggedAgent::claim`].
-    Request(Request, UserAction),
+    /// A request, and what the user did (`None`: nothing that is known). After it was made again, call
+    /// [`LoggedAgent::claim`].
+    Request(Request, Option<UserAction>),
     Answer(RequestId, Response),
     Cancel(SessionId),
 }
@@ -52,12 +52,11 @@ pub enum UserAction {
     Model(ModelId),
     Option(String, ConfigValue),
     SignIn(String),
-    Other,
 }
 
 #[derive(Debug)]
 pub struct LoggedAgent {
-    peer: PeerState,
+    peer: Peer,
     /// The ids of the app's requests, by the ids of those in the log.
     ids: BTreeMap<u64, u64>,
     /// Ids of requests that were not made again; their responses are ignored.
@@ -68,9 +67,11 @@ pub struct LoggedAgent {
 impl LoggedAgent {
     /// Starts a connection. `last_session` is opened instead of a new session.
     pub fn start(spec: &AgentSpec, last_session: Option<SessionId>, now: Instant) -> Self {
-        let mut peer = PeerState::new(spec, Tap::default(), Deadlines::default());
+        let mut peer = Peer::new(spec, Tap::default(), Limits::default());
         peer.last_session = last_session;
-        peer.start_replay(now.into());
+        // What is sent is dropped with the other end.
+        let (Link { outgoing, stopper, .. }, _) = Link::new();
+        peer.start(None, outgoing, stopper, now.into());
         Self { peer, ids: BTreeMap::new(), unplayed: BTreeSet::new(), is_closed: false }
     }
 
@@ -89,7 +90,7 @@ impl LoggedAgent {
         {
             match self.ids.get(&id) {
                 Some(own) if *own != id => message = with_id(text, &own.to_string()).unwrap_or(message),
-                None if self.unplayed.contains(&id) || self.peer.waits_for(id, None) => return,
+                None if self.unplayed.contains(&id) || self.peer.calls.get(id).is_some() => return,
                 _ => {}
             }
         }
@@ -100,16 +101,13 @@ impl LoggedAgent {
         }
     }
 
-    pub fn sent(&mut self, text: &str, now: Instant) -> Sent {
+    /// Reads a message that parlor wrote. `None`: the app writes it without the user, or it has no visible effect.
+    pub fn sent(&mut self, text: &str, now: Instant) -> Option<Sent> {
         if self.is_closed {
-            return Sent::Nothing;
+            return None;
         }
         self.on_deadlines(now);
-        envelope::read(text).ok().and_then(|message| self.user_input(message, now)).unwrap_or(Sent::Nothing)
-    }
-
-    fn user_input(&mut self, message: Message<'_>, now: Instant) -> Option<Sent> {
-        match message {
+        match envelope::read(text).ok()? {
             Message::Request { id, method, params } => {
                 let (id, params) = (envelope::id_number(id)?, object(params));
                 let request = Request { id, method: method.into_owned(), session: session_of(&params) };
@@ -122,29 +120,43 @@ impl LoggedAgent {
                     "session/cancel" => session_of(&params),
                     "$/cancelRequest" => {
                         let id = params.get("id").and_then(Value::as_u64)?;
-                        self.peer.prompt_session(*self.ids.get(&id)?)
+                        match self.peer.calls.get(*self.ids.get(&id)?)?.call {
+                            Some((_, Call::Prompt(ref session, _))) => Some(session.clone()),
+                            _ => None,
+                        }
                     }
                     _ => None,
                 };
                 session.map(Sent::Cancel)
             }
             Message::Response { id, outcome } => {
-                let (id, kind) = self.peer.open_request(id)?;
+                let (id, kind) = self.peer.requests.find(id)?;
                 answer(kind, outcome).map(|answer| Sent::Answer(id, answer))
             }
             Message::Loose(_) | Message::Odd(_) => None,
         }
     }
 
-    /// Matches a request of the log with the one that the app made. Returns false if there is none.
+    /// Matches a request of the log with the one that the app made: with the same method and, if possible, session.
+    /// Returns false if there is none.
     pub fn claim(&mut self, request: &Request, now: Instant) -> bool {
-        let session = request.session.as_ref().map(SessionId::as_str);
-        let is_free = |own| self.ids.values().all(|known| *known != own);
-        let own = self.peer.find_logged_request(&request.method, session, is_free, now.into());
-        self.ids.extend(own.map(|own| (request.id, own)));
+        let Request { id, method, session } = request;
+        if method == "initialize" {
+            self.peer.greet_if_due(now.into());
+        }
+        let is_free = |own: u64| self.ids.values().all(|known| *known != own);
+        let is_same = |other: &str| other == method || reopens(other) && reopens(method);
+        let waiting = self.peer.calls.waiting();
+        let free = waiting.filter(|(own, pending)| is_free(*own) && is_same(pending.method));
+        let is_elsewhere = |pending: &Pending| session.is_none() || session_in(pending) != session.as_ref();
+        let own = free.min_by_key(|(_, pending)| is_elsewhere(pending));
+        if let Some((own, _)) = own {
+            self.ids.insert(*id, own);
+            return true;
+        }
         // The log may contain a request twice with the same id.
-        let known = self.ids.get(&request.id);
-        own.is_some() || known.is_some_and(|own| self.peer.waits_for(*own, Some(&request.method)))
+        let known = self.ids.get(id).and_then(|own| self.peer.calls.get(*own));
+        known.is_some_and(|known| known.method == method)
     }
 
     /// Marks a request that was not made again, so that its response is skipped.
@@ -183,7 +195,7 @@ pub fn opening(text: &str) -> Option<(Option<SessionId>, Option<String>)> {
     let folder = first_text(&params, &["cwd", "workingDir"]);
     match &*method {
         "session/new" | "session/create" => Some((None, folder)),
-        "session/load" | "session/resume" | "unstable_resumeSession" => Some((session_of(&params), folder)),
+        method if reopens(method) => Some((session_of(&params), folder)),
         _ => None,
     }
 }
@@ -196,9 +208,27 @@ fn session_of(params: &Object) -> Option<SessionId> {
     first_text(params, &["sessionId", "session_id", "source_session_id"]).map(SessionId::from)
 }
 
-fn user_action(request: &Request, params: &Object) -> UserAction {
+/// Whether a method opens an existing session. parlor selects one by what it has saved, which a replay does not have.
+fn reopens(method: &str) -> bool {
+    matches!(method, "session/load" | "session/resume" | "unstable_resumeSession")
+}
+
+fn session_in(pending: &Pending) -> Option<&SessionId> {
+    match &pending.call.as_ref()?.1 {
+        Call::Prompt(session, _)
+        | Call::LoadSession(session, _)
+        | Call::ResumeSession(session, _)
+        | Call::SetMode(session, _)
+        | Call::SetModel(session, _)
+        | Call::SetOption(session, ..)
+        | Call::ForkSession(session, ..) => Some(session),
+        _ => None,
+    }
+}
+
+fn user_action(request: &Request, params: &Object) -> Option<UserAction> {
     let text = |keys: &[&str]| first_text(params, keys).unwrap_or_default();
-    match request.method.as_str() {
+    Some(match request.method.as_str() {
         "session/prompt" | "prompt/send" => {
             // The text of the user is last, after a summary of an earlier conversation.
             let texts = items(params.get("prompt").or_else(|| params.get("content")));
@@ -206,26 +236,24 @@ fn user_action(request: &Request, params: &Object) -> UserAction {
             UserAction::Prompt(typed.unwrap_or_default().to_owned())
         }
         "session/new" | "session/create" => UserAction::NewSession,
-        "session/load" | "session/resume" | "unstable_resumeSession" => {
-            request.session.clone().map_or(UserAction::Other, UserAction::Open)
-        }
+        method if reopens(method) => UserAction::Open(request.session.clone()?),
         "session/fork" => UserAction::Fork,
         "session/list" => UserAction::List,
-        "session/set_mode" => UserAction::Mode(ModeId::from(text(&["modeId", "mode"]))),
-        "session/set_model" => UserAction::Model(ModelId::from(text(&["modelId"]))),
+        "session/set_mode" => UserAction::Mode(text(&["modeId", "mode"]).as_str().into()),
+        "session/set_model" => UserAction::Model(text(&["modelId"]).as_str().into()),
         "session/set_config_option" => {
-            let value = match params.get("value") {
-                Some(Value::Bool(is_on)) => ConfigValue::Bool(*is_on),
-                Some(Value::String(text)) => ConfigValue::Text(text.clone()),
-                _ => return UserAction::Other,
+            let value = match params.get("value")? {
+                Value::Bool(is_on) => ConfigValue::Bool(*is_on),
+                value => ConfigValue::Text(value.as_str()?.to_owned()),
             };
             UserAction::Option(text(&["configId"]), value)
         }
         "authenticate" | "auth/login" => UserAction::SignIn(text(&["methodId"])),
-        _ => UserAction::Other,
-    }
+        _ => return None,
+    })
 }
 
+/// Reads a response that the codec wrote. `None`: the app responds without waiting.
 fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<Response> {
     let result = match outcome {
         Ok(result) => object(Some(result)),
@@ -234,41 +262,29 @@ fn answer(kind: RequestKind, outcome: Result<&str, &str>) -> Option<Response> {
     let text = |key: &str| first_text(&result, &[key]).unwrap_or_default();
     Some(match kind {
         RequestKind::Permission | RequestKind::FlatPermission => {
-            let nested = result.get("outcome").and_then(Value::as_object);
-            let mut positions = [Some(&result), nested].into_iter().flatten();
-            let option = positions.find_map(|position| first_text(position, &["optionId"]));
-            option.map_or(Response::PermissionCancelled, Response::Selected)
+            let option = result.get("outcome").and_then(|outcome| outcome.get("optionId")?.as_str());
+            option.map_or(Response::PermissionCancelled, |option| Response::Selected(option.to_owned()))
         }
         RequestKind::Elicitation => match text("action").as_str() {
             "accept" => {
-                let content = result.get("content").and_then(Value::as_object).into_iter().flatten();
-                let values = content.map(|(key, value)| (key.clone(), field(value))).collect();
-                Response::ElicitationAccepted(Some(values))
+                let field = |(key, value): (&String, &Value)| Some((key.clone(), typed(value.clone()).ok()?));
+                let content = result.get("content").and_then(Value::as_object);
+                Response::ElicitationAccepted(
+                    content.map(|content| content.iter().filter_map(field).collect()),
+                )
             }
             "decline" => Response::ElicitationDeclined,
             _ => Response::ElicitationCancelled,
         },
         RequestKind::ReadFile => Response::FileContent(text("content")),
         RequestKind::WriteFile => Response::Done,
-        RequestKind::TerminalCreate => {
-            Response::TerminalCreated(first_text(&result, &["terminalId"])?.into())
-        }
+        RequestKind::TerminalCreate => Response::TerminalCreated(text("terminalId").as_str().into()),
         RequestKind::TerminalOutput => Response::TerminalOutput {
             output: text("output"),
-            is_truncated: result.get("truncated").and_then(Value::as_bool).unwrap_or_default(),
+            is_truncated: result.get("truncated") == Some(&Value::Bool(true)),
             exit: result.get("exitStatus").and_then(Value::as_object).map(exit_info),
         },
         RequestKind::TerminalWait => Response::TerminalExit(exit_info(&result)),
-        // The app responds to these immediately.
         RequestKind::TerminalKill | RequestKind::TerminalRelease => return None,
     })
-}
-
-fn field(value: &Value) -> FieldValue {
-    match value {
-        Value::Bool(is_on) => FieldValue::Bool(*is_on),
-        Value::String(text) => FieldValue::Text(text.clone()),
-        Value::Array(_) => FieldValue::Texts(texts(Some(value))),
-        other => other.as_i64().map_or_else(|| FieldValue::Text(other.to_string()), FieldValue::Integer),
-    }
 }

@@ -210,20 +210,11 @@ impl Ring {
         for (sequence, entry) in (first..).zip(&self.entries) {
             let end = begin + entry.len_bytes;
             if sequence > after && wants(entry) {
-                copies.push((*entry, self.slice(begin, end)));
+                copies.push((*entry, self.bytes.range(begin..end).copied().collect()));
             }
             begin = end;
         }
         copies
-    }
-
-    /// Copies a range of the bytes, which are in two slices; joining them would move megabytes under the lock.
-    fn slice(&self, begin: usize, end: usize) -> Vec<u8> {
-        let (front, back) = self.bytes.as_slices();
-        let cut = front.len();
-        let from_front = front.get(begin.min(cut)..end.min(cut)).unwrap_or_default();
-        let from_back = back.get(begin.saturating_sub(cut)..end.saturating_sub(cut)).unwrap_or_default();
-        [from_front, from_back].concat()
     }
 }
 

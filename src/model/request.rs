@@ -331,7 +331,7 @@ pub struct FieldChoice {
 }
 
 /// The value of a field in a response.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum FieldValue {
     Text(String),

@@ -185,7 +185,9 @@ impl Replay {
             EntryKind::Message(Direction::ToAgent, text) => {
                 let (conn, sent) = (played.conn, played.agent.sent(text, now));
                 self.deliver(now);
-                self.on_sent(position, conn, sent, entry.line, now);
+                if let Some(sent) = sent {
+                    self.on_sent(position, conn, sent, entry.line, now);
+                }
             }
         }
         self.deliver(now);
@@ -193,7 +195,6 @@ impl Replay {
 
     fn on_sent(&mut self, position: usize, conn: ConnId, sent: Sent, line: usize, now: Instant) {
         match sent {
-            Sent::Nothing => {}
             Sent::Answer(request_id, answer) => self.answer(request_id, answer, now),
             Sent::Cancel(session) => {
                 let key = self.session_of(conn, Some(&session));
@@ -202,8 +203,10 @@ impl Replay {
                 }
             }
             Sent::Request(request, action) => {
-                let is_visible = action != UserAction::Other;
-                self.on_user_action(conn, request.session.as_ref(), action, now);
+                let is_visible = action.is_some();
+                if let Some(action) = action {
+                    self.on_user_action(conn, request.session.as_ref(), action, now);
+                }
                 let Some(played) = self.agents.get_mut(position) else { return };
                 if !played.agent.claim(&request, now) {
                     played.agent.leave_out(&request);
@@ -220,9 +223,6 @@ impl Replay {
         action: UserAction,
         now: Instant,
     ) {
-        if action == UserAction::Other {
-            return;
-        }
         for _ in 0..MAX_DIALOGS {
             if self.app.layers.is_empty() {
                 break;
@@ -250,7 +250,6 @@ impl Replay {
             UserAction::Model(model) => operations::set_model(state, key, model, cx),
             UserAction::Option(option, value) => operations::set_option(state, key, option, value, cx),
             UserAction::SignIn(method) => operations::sign_in(state, conn, &method, Vec::new(), cx),
-            UserAction::Other => {}
         });
     }
 

@@ -7,10 +7,9 @@ use serde_json::{Value, json};
 
 use crate::model::{AgentCapabilities, ContentBlock, ResourceBody, ResourceLink};
 
-use super::value::{Object, fill, list, raw, rename, without_nulls};
+use super::value::{fill, list, raw, without_nulls};
 
 pub const BLOCK_TYPES: &[&str] = &["text", "image", "audio", "resource_link", "resource"];
-const TEXT_TYPES: &[&str] = &["markdown", "output_text", "input_text", "text_delta"];
 
 pub fn decode(value: Value) -> ContentBlock {
     let value = shape(value);
@@ -22,47 +21,21 @@ pub fn decode_many(value: Value) -> Vec<ContentBlock> {
     list(value).into_iter().map(decode).collect()
 }
 
-/// Converts a block into the official shape, where its kind is unambiguous.
+/// Converts a block into the official shape.
 fn shape(value: Value) -> Value {
     let mut block = match value {
         Value::String(text) => return encode_text(&text),
         Value::Object(block) => block,
         other => return other,
     };
-    rename(&mut block, "mimeType", &["mime_type", "media_type", "mediaType"]);
-    let kind = block.get("type").and_then(Value::as_str).unwrap_or_default();
-    if TEXT_TYPES.contains(&kind) || (kind.is_empty() && has_string(&block, "text")) {
-        block.insert("type".to_owned(), "text".into());
-    } else if kind.is_empty()
-        && let Some(guess) = guess_type(&block)
-    {
-        block.insert("type".to_owned(), guess.into());
-    } else if kind == "resource_link" {
+    if block.get("text").is_some_and(Value::is_string) {
+        fill(&mut block, "type", || "text".into());
+    } else if block.get("type").is_some_and(|kind| kind == "resource_link") {
         // `name` is required, but some agents omit it.
         let name = block.get("uri").and_then(Value::as_str).map(last_segment).unwrap_or_default().to_owned();
         fill(&mut block, "name", || name.into());
-    } else if kind == "resource"
-        && let Some(Value::Object(resource)) = block.get_mut("resource")
-    {
-        rename(resource, "mimeType", &["mime_type"]);
     }
     Value::Object(block)
-}
-
-fn guess_type(block: &Object) -> Option<&'static str> {
-    let mime_type = block.get("mimeType").and_then(Value::as_str).unwrap_or_default();
-    let has_data = has_string(block, "data");
-    let kinds = [
-        ("resource", block.get("resource").is_some_and(Value::is_object)),
-        ("image", has_data && mime_type.starts_with("image/")),
-        ("audio", has_data && mime_type.starts_with("audio/")),
-        ("resource_link", has_string(block, "uri") && has_string(block, "name")),
-    ];
-    kinds.into_iter().find(|(_, is_it)| *is_it).map(|(kind, _)| kind)
-}
-
-fn has_string(block: &Object, key: &str) -> bool {
-    block.get(key).is_some_and(Value::is_string)
 }
 
 pub fn last_segment(uri: &str) -> &str {

@@ -21,11 +21,8 @@ pub fn decode(session: Option<SessionId>, mut params: Object) -> Result<Elicitat
     let tool = take_text(&mut params, &["toolCallId", "tool_call_id"]).map(ToolCallId::from);
     let message = take_text(&mut params, &["message", "title"]).unwrap_or_default();
     rename(&mut params, "requestedSchema", &["requested_schema", "schema"]);
-    let mode = first_text(&params, &["mode"]).unwrap_or_else(|| {
-        // The first version of MCP had forms only, and no mode.
-        let is_url = first(&params, &["url"]).is_some() && first(&params, &["requestedSchema"]).is_none();
-        if is_url { "url" } else { "form" }.to_owned()
-    });
+    // The first version of MCP had forms only, and no mode.
+    let mode = first_text(&params, &["mode"]).unwrap_or_else(|| "form".to_owned());
     let mode = match mode.as_str() {
         "form" => decode_form(&mut params)?,
         "url" => {

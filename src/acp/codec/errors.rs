@@ -9,13 +9,17 @@ use crate::model::{Raw, RpcError};
 use super::value::{Object, first_text, parse, raw, take, text, whole};
 
 const MAX_DEPTH: u8 = 4;
+const NO_REASON: &str = "The agent did not give a reason.";
 
 pub fn decode(error: &str) -> RpcError {
     let mut object = match parse(error) {
         Some(Value::Object(object)) => object,
+        None if !error.trim().is_empty() => {
+            return RpcError::new(RpcError::INTERNAL, error.trim().chars().take(2000).collect::<String>());
+        }
         other => {
             let text = other.and_then(|other| find_text(&other, MAX_DEPTH));
-            return RpcError::new(RpcError::INTERNAL, text.unwrap_or_else(|| fallback_text(error)));
+            return RpcError::new(RpcError::INTERNAL, text.unwrap_or_else(|| NO_REASON.to_owned()));
         }
     };
     let code = object.get("code").and_then(whole).unwrap_or(RpcError::INTERNAL);
@@ -49,7 +53,7 @@ fn message(object: &Object, data: Option<&Value>) -> String {
             format!("{reported}: {detail}")
         }
         Some(detail) if detail.len() > reported.len() => detail,
-        _ if reported.is_empty() => "The agent did not give a reason.".to_owned(),
+        _ if reported.is_empty() => NO_REASON.to_owned(),
         _ => reported,
     }
 }
@@ -77,15 +81,6 @@ fn rest(object: &Object) -> Option<Raw> {
     let mut rest = object.clone();
     rest.retain(|key, value| key != "code" && key != "message" && !value.is_null());
     (!rest.is_empty() && first_text(&rest, &["jsonrpc"]).is_none()).then(|| raw(&Value::Object(rest)))
-}
-
-fn fallback_text(error: &str) -> String {
-    let error = error.trim();
-    if error.is_empty() || error == "null" {
-        "The agent did not give a reason.".to_owned()
-    } else {
-        error.chars().take(2000).collect()
-    }
 }
 
 #[cfg(test)]

@@ -238,7 +238,7 @@ fn older_command(reported: &Object) -> AuthKind {
 }
 
 fn decode_env_var(method: &Object) -> Option<AuthKind> {
-    let named = first(method, &["vars"]).or_else(|| first(method, &["varName", "var"]))?;
+    let named = method.get("vars")?;
     let variable = |var: Value| {
         let var = object_with(var, "name")?;
         Some(AuthVar {
@@ -252,12 +252,12 @@ fn decode_env_var(method: &Object) -> Option<AuthKind> {
     (!vars.is_empty()).then(|| AuthKind::EnvVar { vars, link: first_text(method, &["link"]) })
 }
 
+/// Decodes the variables of a command: an object, or in version 2 a list.
 fn variables(env: &Value) -> Vec<(String, String)> {
-    if let Value::Object(map) = env {
-        return map.iter().filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect();
-    }
-    let rows = items(Some(env)).filter_map(Value::as_object);
-    rows.filter_map(|row| Some((first_text(row, &["name"])?, text(row.get("value")?)?))).collect()
+    let rows = items(Some(env))
+        .filter_map(|row| Some((first_text(row.as_object()?, &["name"])?, row.get("value")?)));
+    let fields = env.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), value));
+    fields.chain(rows).filter_map(|(name, value)| Some((name, text(value)?))).collect()
 }
 
 #[cfg(test)]

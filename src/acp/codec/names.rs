@@ -13,10 +13,6 @@ pub const UPDATES: Table = &[
     ("agent_message_chunk", &["agent_message", "agent_message_delta", "agent_message_text_update"]),
     ("agent_thought_chunk", &["agent_thought", "agent_thought_text_update"]),
     ("user_message_chunk", &["user_message"]),
-    ("available_commands_update", &["commands_update"]),
-    ("current_mode_update", &["mode_update"]),
-    ("current_model_update", &["model_update"]),
-    ("config_option_update", &["config_options_update"]),
 ];
 pub const SESSION_ID: &[&str] = &["sessionId", "session_id"];
 pub const NEW_SESSION_ID: &[&str] = &["sessionId", "session_id", "id"];
@@ -27,16 +23,7 @@ pub const TOOL_ID: &[&str] = &["toolCallId", "tool_call_id", "id", "call_id", "t
 pub const TOOL_NAME: &[&str] = &["name", "tool", "toolName", "tool_name"];
 pub const TOOL_INPUT: &[&str] = &["rawInput", "raw_input", "input", "args", "arguments", "params"];
 pub const TOOL_OUTPUT: &[&str] = &["rawOutput", "raw_output", "output", "result"];
-pub const TOOL_KINDS: Table = &[
-    ("edit", &["write", "create", "patch"]),
-    ("delete", &["remove"]),
-    ("move", &["rename"]),
-    ("search", &["grep", "glob", "find"]),
-    ("execute", &["bash", "shell", "command", "terminal", "run"]),
-    ("think", &["thinking"]),
-    ("fetch", &["web", "web_search"]),
-    ("switch_mode", &["plan"]),
-];
+pub const TOOL_KINDS: Table = &[("edit", &["write"])];
 /// Substrings of a tool's name that imply its kind, in order of precedence.
 const TOOL_NAME_KINDS: &[(ToolKind, &[&str])] = &[
     (ToolKind::Think, &["todo"]),

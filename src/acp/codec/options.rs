@@ -13,23 +13,13 @@ use crate::model::{
 use super::decoder::Decoder;
 use super::value::{Object, first_text, list, object_with, take, take_list, take_text, text};
 
-pub const CURRENT_MODE: &[&str] =
-    &["currentModeId", "current_mode_id", "modeId", "mode_id", "current", "mode"];
-pub const CURRENT_MODEL: &[&str] =
-    &["currentModelId", "current_model_id", "modelId", "model_id", "current", "model"];
+pub const CURRENT_MODE: &[&str] = &["currentModeId", "modeId", "current", "mode"];
+pub const CURRENT_MODEL: &[&str] = &["currentModelId", "modelId", "current", "model"];
 /// Keys of the state, of its list, of the id of an entry, and of the current id.
-const MODE_KEYS: [&[&str]; 4] = [
-    &["modes", "modeState", "mode_state"],
-    &["availableModes", "available_modes", "available", "modes"],
-    &["id", "modeId", "mode_id"],
-    CURRENT_MODE,
-];
-const MODEL_KEYS: [&[&str]; 4] = [
-    &["models", "modelState", "model_state"],
-    &["availableModels", "available_models", "available", "models"],
-    &["id", "modelId", "model_id"],
-    CURRENT_MODEL,
-];
+const MODE_KEYS: [&[&str]; 4] =
+    [&["modes", "modeState"], &["availableModes", "modes"], &["id", "modeId"], CURRENT_MODE];
+const MODEL_KEYS: [&[&str]; 4] =
+    [&["models", "modelState"], &["availableModels", "models"], &["id", "modelId"], CURRENT_MODEL];
 
 /// Decodes what the responses to new, load, resume and fork have in common. Version 2 sends slash commands with them.
 pub fn decode_session(session: &SessionId, result: &mut Object, decoder: &mut Decoder) -> SessionReply {
@@ -62,19 +52,12 @@ fn decode_option(item: Value, decoder: &mut Decoder) -> Option<ConfigOption> {
     let Value::Object(mut option) = item else { return None };
     let id = first_text(&option, &["id", "configId", "config_id", "key"])?;
     let current = take(&mut option, &["currentValue", "current_value", "value", "current"])?;
-    let guess = if option.contains_key("options") { "select" } else { "boolean" };
-    let kind = match take(&mut option, &["type"]).as_ref().map_or(Some(guess), Value::as_str)? {
+    let kind = match first_text(&option, &["type"])?.as_str() {
         "select" => {
             let choices = take_list(&mut option, &["options", "choices", "values"]);
             ConfigKind::Select { current: text(&current)?, choices: decode_choices(choices, decoder) }
         }
-        "boolean" => ConfigKind::Boolean {
-            current: match current {
-                Value::Bool(is_on) => is_on,
-                Value::String(word) => matches!(word.as_str(), "true" | "on" | "yes" | "1"),
-                _ => return None,
-            },
-        },
+        "boolean" => ConfigKind::Boolean { current: current.as_bool()? },
         _ => return None,
     };
     Some(ConfigOption {
@@ -123,14 +106,10 @@ fn decode_state<T>(
     entry: impl FnMut(Named) -> T,
     decoder: &mut Decoder,
 ) -> Option<(String, Vec<T>)> {
-    let name = *lists.first()?;
-    let mut state = match take(result, states)? {
-        Value::Object(state) => state,
-        entries @ Value::Array(_) => Object::from_iter([(name.to_owned(), entries)]),
-        _ => return None,
-    };
+    let Value::Object(mut state) = take(result, states)? else { return None };
     let entries = list(take(&mut state, lists)?);
-    let available = decoder.items(entries, name, |item| decode_named(item, ids, &["name", "title", "label"]));
+    let available =
+        decoder.items(entries, lists.first()?, |item| decode_named(item, ids, &["name", "title", "label"]));
     let current = first_text(&state, current).or_else(|| Some(available.first()?.0.clone()))?;
     Some((current, available.into_iter().map(entry).collect()))
 }
@@ -139,11 +118,7 @@ pub fn decode_commands(commands: Vec<Value>, decoder: &mut Decoder) -> Vec<Slash
     decoder.items(commands, "availableCommands", |item| {
         let mut command = object_with(item, "name")?;
         let name = take_text(&mut command, &["name", "command"])?.trim_start_matches('/').to_owned();
-        let hint = match take(&mut command, &["input"]) {
-            Some(Value::Object(input)) => input.get("hint").and_then(text),
-            Some(input) => text(&input),
-            None => first_text(&command, &["hint", "argumentHint"]),
-        };
+        let hint = command.get("input").and_then(|input| text(input.get("hint")?));
         let description = take_text(&mut command, &["description"]).unwrap_or_default();
         Some(SlashCommand { name, description, hint })
     })

@@ -69,11 +69,7 @@ pub fn split(text: &str, fallback: Option<&str>) -> Vec<FileDiff> {
 /// Decodes a diff of version 2: each file with its part of the common git patch, or otherwise with a header that
 /// describes the operation. Source: ACP v2 tool-calls, `Diff`.
 pub fn of_changes(mut item: Object) -> Vec<ToolContent> {
-    let whole = match take(&mut item, &["patch"]) {
-        Some(Value::Object(patch)) => first_text(&patch, &["text"]),
-        Some(Value::String(text)) => Some(text),
-        _ => None,
-    };
+    let whole = item.get("patch").and_then(|patch| first_text(patch.as_object()?, &["text"]));
     let mut parts = whole.map(|text| split(&text, None)).unwrap_or_default();
     let mut content = Vec::new();
     for change in take(&mut item, &["changes"]).map(list).unwrap_or_default() {

@@ -27,10 +27,7 @@ pub fn decode(call: &Call, result: &str, decoder: &mut Decoder) -> Result<Reply,
     let is_null = result.trim() == "null";
     let mut result = match parse(result) {
         Some(Value::Object(result)) => result,
-        Some(Value::Array(items)) if matches!(call, Call::ListSessions { .. }) => {
-            Object::from_iter([("sessions".to_owned(), Value::Array(items))])
-        }
-        // `null` and scalars are treated as `{}`.
+        // Anything else is treated as `{}`.
         Some(_) => Object::new(),
         None => return Err(malformed("not valid JSON")),
     };

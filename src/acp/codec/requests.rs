@@ -205,15 +205,10 @@ fn decode_permission(
             call
         }
         // Without a call, the fields of the request are used.
-        other => {
-            let title = match other {
-                Some(Value::String(title)) => Some(title),
-                _ => take_text(&mut params, &["title", "message", "description"]),
-            };
-            let id = take(&mut params, &["toolCallId", "tool_call_id"]);
-            let fields = [("title", title.map(Value::String)), ("toolCallId", id)];
-            fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
-        }
+        _ => ["title", "toolCallId"]
+            .map(|key| (key.to_owned(), params.shift_remove(key).into()))
+            .into_iter()
+            .collect(),
     };
     let fallback = decoder.make_id("permission");
     let mut tool = tools::decode(call, false, fallback, decoder);

@@ -19,7 +19,7 @@ use super::names::{
 };
 use super::quirks::Quirk;
 use super::value::{
-    Object, fill, first, first_text, list, object_with, raw, rename, take, take_list, take_text, typed, whole,
+    Object, first, first_text, list, object_with, raw, take, take_list, take_text, typed, whole,
 };
 use super::{input, names, patches, wrappers};
 
@@ -124,10 +124,6 @@ fn decode_meta(call: &mut Object, patch: &mut ToolCallPatch) {
                 Patch::from_option(claude.get("toolName").and_then(Value::as_str).map(str::to_owned));
         }
     }
-    if patch.parent.is_none() {
-        let keys = &["parentToolCallId", "parentToolUseId", "parent_tool_call_id"];
-        patch.parent = take_text(meta, keys).map(ToolCallId::from);
-    }
     if patch.exit_code == Patch::Keep {
         patch.exit_code = Patch::from_option(first_code(meta, &["exit_code", "exitCode"]));
     }
@@ -174,7 +170,10 @@ fn decode_item(item: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     match kind.as_str() {
         "diff" if item.contains_key("changes") => patches::of_changes(item),
-        "diff" => decode_diff(item),
+        "diff" => vec![match decode_diff(&item) {
+            Some(diff) => ToolContent::Diff(diff),
+            None => ToolContent::Unknown(raw(&Value::Object(item))),
+        }],
         "terminal" => {
             vec![match first_text(&item, TERMINAL_ID) {
                 Some(id) => ToolContent::Terminal(id.into()),
@@ -199,33 +198,17 @@ fn decode_item(item: Value, decoder: &mut Decoder) -> Vec<ToolContent> {
     }
 }
 
-fn decode_diff(mut item: Object) -> Vec<ToolContent> {
-    rename(&mut item, "path", &["file_path", "filePath", "file"]);
-    rename(&mut item, "oldText", &["old_text", "oldString", "old"]);
-    rename(&mut item, "newText", &["new_text", "newString", "new"]);
-    if !item.get("newText").is_some_and(Value::is_string)
-        && let Some(Value::String(text)) = take(&mut item, &["unified_diff", "unifiedDiff", "diff", "patch"])
-    {
-        if let Some(path) = item.get("path").and_then(Value::as_str) {
-            let change = DiffChange::Patch(text.into());
-            return vec![ToolContent::Diff(FileDiff { path: path.into(), change })];
-        }
-        let files = patches::split(&text, None);
-        if !files.is_empty() {
-            return files.into_iter().map(ToolContent::Diff).collect();
-        }
-        item.insert("diff".to_owned(), text.into());
-    }
-    if item.get("oldText").is_some_and(Value::is_string) {
-        // For a change that empties a file, some agents omit the new text.
-        fill(&mut item, "newText", || "".into());
-    }
+fn decode_diff(item: &Object) -> Option<FileDiff> {
     let string = |key: &str| item.get(key).and_then(Value::as_str);
-    let (Some(path), Some(new)) = (string("path"), string("newText")) else {
-        return vec![ToolContent::Unknown(raw(&Value::Object(item)))];
+    let path = string("path")?.into();
+    let (old, new) = (string("oldText"), string("newText"));
+    let patch = || ["unified_diff", "diff", "patch"].iter().find_map(|key| string(key));
+    let change = match new.is_none().then(patch).flatten() {
+        Some(patch) => DiffChange::Patch(patch.into()),
+        // For a change that empties a file, some agents omit the new text.
+        None => DiffChange::Texts { old: old.map(Into::into), new: new.or(old.and(Some("")))?.into() },
     };
-    let change = DiffChange::Texts { old: string("oldText").map(Into::into), new: new.into() };
-    vec![ToolContent::Diff(FileDiff { path: path.into(), change })]
+    Some(FileDiff { path, change })
 }
 
 fn decode_locations(locations: Value, decoder: &mut Decoder) -> Vec<Location> {
@@ -239,24 +222,20 @@ fn decode_locations(locations: Value, decoder: &mut Decoder) -> Vec<Location> {
 }
 
 const TERMINAL_ID: &[&str] = &["terminal_id", "terminalId", "id"];
-const TERMINAL_EVENTS: [[&str; 2]; 4] = [
-    ["terminal_info", "terminalInfo"],
-    ["terminal_output", "terminalOutput"],
-    ["terminal_output_delta", "terminalOutputDelta"],
-    ["terminal_exit", "terminalExit"],
-];
+const TERMINAL_EVENTS: [&str; 4] =
+    ["terminal_info", "terminal_output", "terminal_output_delta", "terminal_exit"];
 
 /// Removes the terminal events from `_meta`. A row without an id belongs to the call's own terminal.
 fn take_terminals(meta: &mut Object, call: &ToolCallId) -> Vec<AgentTerminal> {
     let mut news = Vec::new();
-    for keys in TERMINAL_EVENTS {
-        for row in take_list(meta, &keys) {
+    for name in TERMINAL_EVENTS {
+        for row in take_list(meta, &[name]) {
             let Some(row) = object_with(row, "data") else { continue };
             let id = first_text(&row, TERMINAL_ID).map_or(TerminalId(call.0.clone()), TerminalId::from);
             let text = |keys: &[&str]| first_text(&row, keys);
-            news.extend(match keys {
-                ["terminal_info", _] => Some(AgentTerminal::Info { id, cwd: text(&["cwd"]).map(Into::into) }),
-                ["terminal_exit", _] => Some(AgentTerminal::Exit { id, status: exit_info(&row) }),
+            news.extend(match name {
+                "terminal_info" => Some(AgentTerminal::Info { id, cwd: text(&["cwd"]).map(Into::into) }),
+                "terminal_exit" => Some(AgentTerminal::Exit { id, status: exit_info(&row) }),
                 _ => text(&["data", "output", "delta"]).map(|data| AgentTerminal::Output { id, data }),
             });
         }

@@ -263,7 +263,9 @@ impl Update<'_> {
         for key in UPDATE_KIND {
             call.shift_remove(*key);
         }
-        let nulls = if self.decoder.is_v2 { v2::nulls(&call) } else { Vec::new() };
+        let is_cleared = |value: &Value| self.decoder.is_v2 && value.is_null();
+        let nulls = call.iter().filter(|(_, value)| is_cleared(value)).map(|(key, _)| key.clone());
+        let nulls: Vec<String> = nulls.collect();
         let id = match first_text(&call, TOOL_ID) {
             Some(id) => id,
             None if is_announcement => self.decoder.make_id("tool"),
@@ -306,11 +308,7 @@ impl Update<'_> {
     fn subagent(&mut self, update: &mut Object) -> Option<SessionUpdate> {
         let session = SessionId::from(first_text(update, SESSION_ID)?);
         self.decoder.child(&session);
-        let state = match update.get("state") {
-            // `{"state": "running"}` by the schema, a bare string elsewhere
-            Some(Value::Object(state)) => Patch::from_option(first_text(state, &["state"])),
-            _ => patch_text(update, "state"),
-        };
+        let state = patch(update, "state", |state| first_text(state.as_object()?, &["state"]));
         let can_cancel = tools::can_cancel(update);
         let title = patch_text(update, "title");
         let description = patch_text(update, "description");
@@ -370,11 +368,7 @@ fn usage(update: &mut Object) -> Option<SessionUpdate> {
 
 fn notice(update: &mut Object) -> Option<SessionUpdate> {
     let title = take_text(update, &["title", "message", "text"])?;
-    let severity = match take_text(update, &["severity", "level"]).as_deref() {
-        Some("error" | "fatal" | "critical") => Severity::Error,
-        Some(word) if word.starts_with("warn") => Severity::Warning,
-        _ => Severity::Info,
-    };
+    let severity = take(update, &["severity"]).and_then(|word| typed(word).ok()).unwrap_or(Severity::Info);
     Some(SessionUpdate::notice(severity, title, take_text(update, &["description"])))
 }
 

@@ -32,11 +32,7 @@ pub fn state(session: SessionId, update: &mut Object) -> Option<TurnNews> {
     Some(TurnNews::Ended(session, replies::decode_turn(update)))
 }
 
-/// The keys of a call that are `null`, which clears the field.
-pub fn nulls(call: &Object) -> Vec<String> {
-    call.iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key.clone()).collect()
-}
-
+/// Clears the fields of a call that were `null`.
 pub fn clear(patch: &mut ToolCallPatch, nulls: &[String]) {
     for name in nulls {
         match name.as_str() {

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 
 use super::{Dialect, Method, Translation};
-use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile};
 
 #[derive(Debug, Default)]
@@ -33,10 +32,8 @@ impl Dialect for ActiveContext {
         Ok(())
     }
 
-    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
-        let Message::Response { id, outcome } = message else { return false };
-        let Some(id) = id_number(id).filter(|id| self.resuming.remove(id)) else { return false };
-        let is_gone = *outcome == Ok("null");
+    fn on_response(&mut self, id: u64, outcome: Result<&str, &str>, out: &mut Translation) -> bool {
+        let is_gone = self.resuming.remove(&id) && outcome == Ok("null");
         if is_gone {
             out.respond(id, Err(super::no_session()));
         }

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use super::{Dialect, Method, Translation};
 use crate::acp::codec::errors;
-use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, Profile, RpcError};
 
 /// Maximum bytes of params: the agent reads lines of up to 4 MiB; the rest is for the envelope.
@@ -78,15 +77,12 @@ impl Dialect for Banjo {
         super::check_size(message.1.len(), MAX_PARAMS_BYTES)
     }
 
-    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
-        let Message::Response { id, outcome } = message else { return false };
-        let Some((id, params)) = id_number(id).and_then(|id| Some((id, self.modes.remove(&id)?))) else {
-            return false;
-        };
-        if !outcome.is_err_and(|error| errors::decode(error).code == RpcError::INVALID_PARAMS) {
-            return false;
+    fn on_response(&mut self, id: u64, outcome: Result<&str, &str>, out: &mut Translation) -> bool {
+        let Some(params) = self.modes.remove(&id) else { return false };
+        let is_invalid = outcome.is_err_and(|error| errors::decode(error).code == RpcError::INVALID_PARAMS);
+        if is_invalid {
+            out.to_agent.push((id, ("session/set_mode", params)));
         }
-        out.to_agent.push((id, ("session/set_mode", params)));
-        true
+        is_invalid
     }
 }

@@ -337,13 +337,6 @@ pub fn is_spoken_in(result: &Object) -> bool {
         || result.contains_key("serverInfo")
 }
 
-/// The same for the whole message. Over HTTP, such a server sends its events on a stream.
-pub fn speaks_events(answer: &str) -> bool {
-    let answer = parse_object(answer);
-    let result = answer.as_ref().and_then(|answer| answer.get("result")?.as_object());
-    result.is_some_and(is_spoken_in)
-}
-
 struct Event {
     name: &'static str,
     session: Option<String>,
@@ -465,14 +458,10 @@ impl Plan {
     }
 }
 
-/// The position of a step: `2`, `"2"`, `"2/5"`, `"2 of 5"`.
+/// The position of a step: `2`, `"2"` or `"2/5"`.
 fn number(value: &Value) -> Option<i64> {
-    let Some(text) = value.as_str() else { return whole(value) };
-    let (number, rest) = text.split_at(text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len()));
-    let rest = rest.trim_start();
-    let total = rest.strip_prefix('/').or_else(|| rest.strip_prefix("of ")).unwrap_or(rest);
-    if !total.trim().bytes().all(|sign| sign.is_ascii_digit()) {
-        return None;
-    }
-    number.parse().ok()
+    whole(value).or_else(|| {
+        let (number, total) = value.as_str()?.split_once('/')?;
+        total.parse::<u64>().ok().and(number.parse().ok())
+    })
 }

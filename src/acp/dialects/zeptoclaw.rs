@@ -6,12 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Dialect, Method, Translation};
 use crate::acp::codec::names::SESSION_ID;
 use crate::acp::codec::value::{first_text, items, parse_object};
-use crate::acp::envelope::{Message, id_number};
 use crate::model::{AgentInfo, Call, ContentBlock, Profile};
 
 /// Maximum size of a request over HTTP including headers, in bytes.
@@ -66,26 +65,14 @@ impl Dialect for ZeptoClaw {
         None
     }
 
-    fn receive(&mut self, message: &Message<'_>, _text: &str, out: &mut Translation) -> bool {
-        let Message::Response { id, outcome } = message else { return false };
-        let Some((id, session)) = id_number(id).and_then(|id| Some((id, self.resuming.remove(&id)?))) else {
-            return false;
-        };
-        let Ok(result) = outcome else { return false };
+    fn on_response(&mut self, id: u64, outcome: Result<&str, &str>, out: &mut Translation) -> bool {
+        let (Some(session), Ok(result)) = (self.resuming.remove(&id), outcome) else { return false };
         let result = parse_object(result).unwrap_or_default();
         let mut ids =
             items(result.get("sessions")).filter_map(|item| first_text(item.as_object()?, SESSION_ID));
         out.respond(id, if ids.any(|id| id == session) { Ok(json!({})) } else { Err(super::no_session()) });
         true
     }
-}
-
-/// Whether a response to `initialize`, given as the whole message, names this system.
-pub fn is_named_in(answer: &str) -> bool {
-    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
-    let name = |key: &str| answer.pointer(key).and_then(Value::as_str).map(str::to_lowercase);
-    let name = name("/result/agentInfo/name").or_else(|| name("/result/serverInfo/name"));
-    name.is_some_and(|name| name.contains("zeptoclaw"))
 }
 
 /// The size that the agent computes for a prompt: texts, and the names and URIs of links.

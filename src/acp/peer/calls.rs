@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::acp::frame::DEFAULT_FRAME_BYTES;
 use crate::model::{AgentEvent, Call, CallError, CallTag, Reply, SessionId, SessionUpdate};
 
 /// Silence after a state that may be the end of the turn, from an agent that reports only ends.
@@ -16,10 +17,12 @@ pub const REPEATED_TIME: Duration = Duration::from_secs(30);
 /// Number of finished requests that are remembered for late responses.
 const MAX_RETIRED: usize = 64;
 
-/// Timeouts of requests. `prompt` and `authenticate` have none; a request that opens a session may take longer while
-/// its history is replayed.
+/// The size of messages, and timeouts of requests. `prompt` and `authenticate` have none; a request that opens a session
+/// may take longer while its history is replayed.
 #[derive(Debug, Clone, Copy)]
-pub struct Deadlines {
+pub struct Limits {
+    /// Maximum size of a message in bytes; a longer one is skipped and reported.
+    pub max_frame_bytes: usize,
     /// `initialize`: the first start by `npx` or `uvx` downloads the agent.
     pub initialize: Duration,
     /// `session/new`, `load`, `resume`, `fork`: from the call, or from the last update of the session.
@@ -27,15 +30,15 @@ pub struct Deadlines {
     pub other: Duration,
 }
 
-impl Default for Deadlines {
+impl Default for Limits {
     fn default() -> Self {
         let (long, short) = (Duration::from_secs(180), Duration::from_secs(60));
-        Self { initialize: long, session: long, other: short }
+        Self { max_frame_bytes: DEFAULT_FRAME_BYTES, initialize: long, session: long, other: short }
     }
 }
 
-impl Deadlines {
-    fn of(&self, call: Option<&Call>) -> Option<Duration> {
+impl Limits {
+    fn timeout(&self, call: Option<&Call>) -> Option<Duration> {
         match call {
             None => Some(self.initialize),
             Some(Call::Authenticate { .. } | Call::Prompt(..)) => None,
@@ -47,7 +50,7 @@ impl Deadlines {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Pending {
     /// `None`: `initialize`.
     pub call: Option<(CallTag, Call)>,
@@ -94,7 +97,7 @@ pub enum Match {
 
 #[derive(Debug, Default)]
 pub struct Calls {
-    deadlines: Deadlines,
+    limits: Limits,
     last_id: u64,
     // Ordered by id, so that requests end in order.
     pending: BTreeMap<u64, Pending>,
@@ -104,16 +107,14 @@ pub struct Calls {
 }
 
 impl Calls {
-    pub fn new(deadlines: Deadlines) -> Self {
-        Self { deadlines, ..Self::default() }
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
     }
 
     pub fn add(&mut self, id: u64, call: Option<(CallTag, Call)>, method: &'static str, now: Instant) {
-        let time = self.deadlines.of(call.as_ref().map(|(_, call)| call));
+        let time = self.limits.timeout(call.as_ref().map(|(_, call)| call));
         let deadline = time.map(|time| (now + time, time));
-        let (has_news, has_output, is_answered, presumed_end) = (false, false, false, None);
-        let pending = Pending { call, method, deadline, has_news, has_output, is_answered, presumed_end };
-        self.pending.insert(id, pending);
+        self.pending.insert(id, Pending { call, method, deadline, ..Pending::default() });
     }
 
     pub fn next_id(&mut self) -> u64 {
@@ -127,8 +128,7 @@ impl Calls {
 
     pub fn take(&mut self, id: Option<u64>) -> Match {
         let Some(id) = id else { return Match::Never };
-        if let Some(pending) = self.pending.remove(&id) {
-            self.retire(id, pending.method);
+        if let Some(pending) = self.remove(id) {
             return Match::Waiting(Box::new(pending));
         }
         if self.ended.remove(&id) {
@@ -143,9 +143,7 @@ impl Calls {
 
     pub fn take_only(&mut self) -> Option<Pending> {
         let id = self.first_id().filter(|_| self.pending.len() == 1)?;
-        let pending = self.pending.remove(&id)?;
-        self.retire(id, pending.method);
-        Some(pending)
+        self.remove(id)
     }
 
     /// Puts a prompt back that was accepted and whose turn goes on. An earlier state may have been its end.
@@ -184,6 +182,10 @@ impl Calls {
         self.find(|_, call| matches!(call, Call::Prompt(own, _) if own == session))
     }
 
+    pub fn get(&self, id: u64) -> Option<&Pending> {
+        self.pending.get(&id)
+    }
+
     pub fn prompt(&self, session: &SessionId) -> Option<&Pending> {
         self.pending.get(&self.find_prompt(session)?)
     }
@@ -194,12 +196,11 @@ impl Calls {
 
     pub fn end_prompt(&mut self, session: &SessionId) -> Option<Pending> {
         let id = self.find_prompt(session)?;
-        let pending = self.pending.remove(&id)?;
+        let pending = self.remove(id)?;
         // A response that has already arrived is not expected again.
         if !pending.is_answered {
             self.ended.insert(id);
         }
-        self.retire(id, pending.method);
         Some(pending)
     }
 
@@ -236,9 +237,8 @@ impl Calls {
         let overdue = self.pending.iter().filter(|(_, pending)| is_overdue(pending));
         let ids: Vec<u64> = overdue.map(|(id, _)| *id).collect();
         let remove = |id| {
-            let pending = self.pending.remove(&id)?;
-            self.retire(id, pending.method);
-            let time = pending.deadline.map_or(Duration::ZERO, |(_, time)| time);
+            let pending = self.remove(id)?;
+            let (_, time) = pending.deadline?;
             Some((pending, time))
         };
         ids.into_iter().filter_map(remove).collect()
@@ -248,11 +248,13 @@ impl Calls {
         std::mem::take(&mut self.pending).into_values().collect()
     }
 
-    fn retire(&mut self, id: u64, method: &'static str) {
-        self.retired.insert(id, method);
+    fn remove(&mut self, id: u64) -> Option<Pending> {
+        let pending = self.pending.remove(&id)?;
+        self.retired.insert(id, pending.method);
         if self.retired.len() > MAX_RETIRED {
             self.retired.pop_first();
         }
+        Some(pending)
     }
 }
 
@@ -263,8 +265,8 @@ mod tests {
 
     #[test]
     fn updates_extend_the_timeout_of_session_load() {
-        let mut calls = Calls::new(Deadlines::default());
-        let (start, time) = (Instant::now(), Deadlines::default().session);
+        let mut calls = Calls::new(Limits::default());
+        let (start, time) = (Instant::now(), Limits::default().session);
         let tag = |number| CallTag { number, purpose: Purpose::LoadSession(SessionKey(1)) };
         let load = Call::LoadSession("s".into(), SessionWorkspace::default());
         let other = Call::LoadSession("other".into(), SessionWorkspace::default());
@@ -287,7 +289,7 @@ mod tests {
     #[test]
     fn an_agent_that_reports_only_idle_ends_its_turn() {
         for time in [CONFIRMED_TIME, REPEATED_TIME] {
-            let mut calls = Calls::new(Deadlines::default());
+            let mut calls = Calls::new(Limits::default());
             let (start, session) = (Instant::now(), SessionId::from("s"));
             let tag = CallTag { number: 1, purpose: Purpose::Prompt(SessionKey(1)) };
             let call = Call::Prompt(session.clone(), Vec::new());

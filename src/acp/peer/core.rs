@@ -3,11 +3,10 @@
 //! Invariants: every request of the agent is answered once; every call gets one reply; invalid input becomes an anomaly.
 
 mod handshake;
-mod replay;
 mod turns;
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::handshake::{Due, INVALID_REQUEST, PARSE_ERROR, call_error};
-use super::calls::{Calls, Deadlines, Match, Pending};
+use super::calls::{Calls, Limits, Match, Pending};
 use super::frame_writer::FrameWriter;
 use super::requests::{OpenRequest, OpenRequests, WireId};
 use crate::acp::Command;
@@ -44,8 +43,8 @@ pub struct Peer {
     codec: Codec,
     dialect: Box<dyn Dialect>,
     tap: Tap,
-    calls: Calls,
-    requests: OpenRequests,
+    pub calls: Calls,
+    pub requests: OpenRequests,
     phase: Phase,
     /// Requests and cancellations from before the end of the handshake, in order.
     waiting: VecDeque<AgentCommand>,
@@ -59,27 +58,31 @@ pub struct Peer {
     attempt: u8,
     /// The error of a form of `initialize` that says that the version is not supported.
     refused: Option<CallError>,
-    foreground: turns::Foreground,
+    /// The sessions in which the agent works. Source: ACP v2, session states.
+    busy: BTreeSet<SessionId>,
+    /// Whether the agent has reported that it works.
+    reports_work: bool,
     /// The last session of the agent in its folder, if known.
     pub last_session: Option<SessionId>,
     /// The session that was opened last, for `workspace`.
     pub opened: Option<SessionId>,
     shutdown: Option<u64>,
-    sign_in: Option<Watch>,
+    /// While the agent signs in: when its stderr is read next, and the last line in the protocol log that was seen.
+    sign_in: Option<(Instant, u64)>,
     now: Instant,
     /// The session whose event stream delivered the last message.
     stream: Option<Arc<str>>,
 }
 
 impl Peer {
-    pub fn new(spec: &AgentSpec, tap: Tap, deadlines: Deadlines) -> Self {
+    pub fn new(spec: &AgentSpec, tap: Tap, limits: Limits) -> Self {
         Self {
             spec: spec.clone(),
             codec: Codec::new(spec),
             dialect: dialects::before_start(spec),
             writer: FrameWriter::new(tap.clone()),
             tap,
-            calls: Calls::new(deadlines),
+            calls: Calls::new(limits),
             requests: OpenRequests::default(),
             phase: Phase::Starting,
             waiting: VecDeque::new(),
@@ -89,7 +92,8 @@ impl Peer {
             due: None,
             attempt: 0,
             refused: None,
-            foreground: turns::Foreground::default(),
+            busy: BTreeSet::new(),
+            reports_work: false,
             last_session: None,
             opened: None,
             shutdown: None,
@@ -102,13 +106,21 @@ impl Peer {
     pub fn start(&mut self, pid: Option<u32>, outgoing: Outgoing, stopper: Stopper, now: Instant) {
         self.writer.attach(outgoing, stopper);
         self.events.push(AgentEvent::Started { pid });
-        self.begin_handshake(now);
+        if self.dialect.speaks_first() {
+            self.schedule(Due::Greeting, now);
+        } else {
+            self.greet(now);
+        }
     }
 
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
-            Command::RetryNow => self.writer.retry_now(),
+            Command::RetryNow => {
+                if let Some(stopper) = &self.writer.stopper {
+                    stopper.retry_now();
+                }
+            }
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {
@@ -146,9 +158,7 @@ impl Peer {
 
     pub fn on_piece(&mut self, piece: InboundFrame, now: Instant) {
         self.now = now;
-        if let Some((Due::Greeting, _)) = self.due.take_if(|(due, _)| *due != Due::End) {
-            self.greet(now);
-        }
+        self.greet_if_due(now);
         match piece {
             InboundFrame::Frame(frame) => self.on_frame(&frame),
             InboundFrame::Noise(bytes) => {
@@ -184,7 +194,7 @@ impl Peer {
             None => {}
         }
         self.translate(|dialect, out| dialect.on_deadline(out));
-        if self.sign_in.is_some_and(|watch| watch.next <= now) {
+        if self.sign_in.is_some_and(|(next, _)| next <= now) {
             self.report_output(now);
         }
         for (pending, time) in self.calls.take_overdue(now) {
@@ -234,7 +244,7 @@ impl Peer {
     }
 
     pub fn next_deadline(&self) -> Option<Instant> {
-        let output = self.sign_in.map(|watch| watch.next);
+        let output = self.sign_in.map(|(next, _)| next);
         let others = [self.due.map(|(_, at)| at), self.dialect.deadline(), output];
         others.into_iter().chain([self.calls.next_deadline()]).flatten().min()
     }
@@ -394,7 +404,7 @@ impl Peer {
             | (Call::ResumeSession(id, _) | Call::LoadSession(id, _), Ok(Reply::Session(_))) => {
                 self.opened = Some(id.clone());
                 // The session's state is reported before the response.
-                self.foreground.busy.contains(id).then_some(id)
+                self.busy.contains(id).then_some(id)
             }
             _ => None,
         };
@@ -449,10 +459,10 @@ impl Peer {
         if let Call::CloseSession(session) | Call::LoadSession(session, _) | Call::ResumeSession(session, _) =
             &call
         {
-            self.foreground.busy.remove(session);
+            self.busy.remove(session);
         }
         if let Call::Authenticate { .. } = &call {
-            self.sign_in = Some(Watch { next: now + OUTPUT_INTERVAL, seen: self.tap.version() });
+            self.sign_in = Some((now + OUTPUT_INTERVAL, self.tap.version()));
         }
         let (method, params) = message;
         self.calls.add(id, Some((tag, call)), method, now);
@@ -540,17 +550,10 @@ const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_OUTPUT_LINES: usize = 20;
 const MAX_OUTPUT_CHARS: usize = 2000;
 
-/// When the output is read next, and the number of the last line in the protocol log that was seen.
-#[derive(Debug, Clone, Copy)]
-struct Watch {
-    next: Instant,
-    seen: u64,
-}
-
 impl Peer {
     /// Reports new lines, and goes on while a sign-in is pending.
     fn report_output(&mut self, now: Instant) {
-        let Some(Watch { seen, .. }) = self.sign_in else { return };
+        let Some((_, seen)) = self.sign_in else { return };
         let newest = self.tap.version();
         let mut lines = if newest > seen { self.tap.stderr_after(seen) } else { Vec::new() };
         lines.drain(..lines.len().saturating_sub(MAX_OUTPUT_LINES));
@@ -563,16 +566,13 @@ impl Peer {
             self.events.push(AgentEvent::SignInOutput(lines));
         }
         let pending = self.calls.find(|_, call| matches!(call, Call::Authenticate { .. }));
-        self.sign_in = pending.map(|_| Watch { next: now + OUTPUT_INTERVAL, seen: newest });
+        self.sign_in = pending.map(|_| (now + OUTPUT_INTERVAL, newest));
     }
 }
 
 pub fn excerpt(text: &str) -> String {
     const MAX_CHARS: usize = 120;
-    let mut short: String =
-        text.chars().take(MAX_CHARS).map(|ch| if ch.is_control() { ' ' } else { ch }).collect();
-    if text.chars().nth(MAX_CHARS).is_some() {
-        short.push('…');
-    }
-    short
+    let short: String = text.chars().take(MAX_CHARS).collect();
+    let end = if short.len() < text.len() { "…" } else { "" };
+    short.replace(char::is_control, " ") + end
 }

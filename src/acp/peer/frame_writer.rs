@@ -16,7 +16,7 @@ use crate::model::RpcError;
 pub struct FrameWriter {
     tap: Tap,
     outgoing: Option<Outgoing>,
-    stopper: Option<Stopper>,
+    pub stopper: Option<Stopper>,
 }
 
 impl FrameWriter {
@@ -34,12 +34,6 @@ impl FrameWriter {
         self.outgoing = None;
         if let Some(stopper) = &self.stopper {
             stopper.stop(force);
-        }
-    }
-
-    pub fn retry_now(&self) {
-        if let Some(stopper) = &self.stopper {
-            stopper.retry_now();
         }
     }
 

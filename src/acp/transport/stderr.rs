@@ -24,12 +24,10 @@ const TAIL_LINES: usize = 20;
 const TAIL_AGE: Duration = Duration::from_secs(10);
 const TAIL_LINE_CHARS: usize = 2000;
 
-/// A line, and the time of its last part.
-type Line = (Instant, Vec<u8>);
-
+/// The last lines, each with the time of its end.
 #[derive(Debug, Clone, Default)]
 pub struct StderrTail {
-    lines: Arc<Mutex<VecDeque<Line>>>,
+    lines: Arc<Mutex<VecDeque<(Instant, String)>>>,
 }
 
 impl StderrTail {
@@ -37,53 +35,45 @@ impl StderrTail {
         let mut log = log.and_then(|path| Log::open(path, &tap));
         let mut buffer = vec![0; READ_BYTES];
         let mut line = Vec::new();
-        while let Ok(count @ 1..) = input.read(&mut buffer).await {
-            let bytes = buffer.get(..count).unwrap_or_default();
-            self.push(bytes, Instant::now());
-            for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+        loop {
+            let count = input.read(&mut buffer).await.unwrap_or(0);
+            for part in buffer.get(..count).unwrap_or_default().split_inclusive(|byte| *byte == b'\n') {
                 line.extend_from_slice(part);
                 if line.ends_with(b"\n") || line.len() >= LINE_BYTES {
-                    report(&tap, &mut log, &line);
-                    line.clear();
+                    self.on_line(&mut line, &mut log, &tap);
                 }
             }
-        }
-        if !line.is_empty() {
-            report(&tap, &mut log, &line);
+            if count == 0 {
+                return self.on_line(&mut line, &mut log, &tap);
+            }
         }
     }
 
     pub fn last_lines(&self, now: Instant) -> Vec<String> {
-        let is_recent = |(at, _): &&Line| now.saturating_duration_since(*at) <= TAIL_AGE;
-        let lines = lock(&self.lines);
-        let texts = lines.iter().filter(is_recent).map(|(_, line)| String::from_utf8_lossy(line));
-        texts.map(|text| text.trim_end().chars().take(TAIL_LINE_CHARS).collect()).collect()
+        let is_recent = |(at, _): &&(Instant, String)| now.saturating_duration_since(*at) <= TAIL_AGE;
+        lock(&self.lines).iter().filter(is_recent).map(|(_, line)| line.clone()).collect()
     }
 
-    fn push(&self, bytes: &[u8], now: Instant) {
-        let mut lines = lock(&self.lines);
-        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            match lines.back_mut() {
-                Some((at, line)) if !line.ends_with(b"\n") && line.len() < LINE_BYTES => {
-                    *at = now;
-                    line.extend_from_slice(part);
-                }
-                _ if part.trim_ascii().is_empty() => {}
-                _ => lines.push_back((now, part.to_vec())),
-            }
+    /// Takes a line, or a part of a very long one.
+    fn on_line(&self, line: &mut Vec<u8>, log: &mut Option<Log>, tap: &Tap) {
+        if log.as_mut().is_some_and(|log| !log.append(line)) {
+            *log = None;
         }
-        let surplus = lines.len().saturating_sub(TAIL_LINES);
-        lines.drain(..surplus);
+        let text = line.trim_ascii_end();
+        if !text.is_empty() {
+            tap.record(Direction::Stderr, text);
+            self.push(text, Instant::now());
+        }
+        line.clear();
     }
-}
 
-/// Writes a line, or a part of a very long one, to the log and the tap.
-fn report(tap: &Tap, log: &mut Option<Log>, line: &[u8]) {
-    if log.as_mut().is_some_and(|log| !log.append(line)) {
-        *log = None;
-    }
-    if !line.trim_ascii().is_empty() {
-        tap.record(Direction::Stderr, line.trim_ascii_end());
+    fn push(&self, line: &[u8], now: Instant) {
+        let line = String::from_utf8_lossy(line).chars().take(TAIL_LINE_CHARS).collect();
+        let mut lines = lock(&self.lines);
+        lines.push_back((now, line));
+        if lines.len() > TAIL_LINES {
+            lines.pop_front();
+        }
     }
 }
 
@@ -134,14 +124,13 @@ mod tests {
         let tail = StderrTail::default();
         let start = Instant::now();
         let at = |seconds: u64| start + Duration::from_secs(seconds);
-        tail.push(b"starting\n", start);
+        tail.push(b"starting", start);
         assert_eq!(tail.last_lines(start), ["starting"]);
-        tail.push(b"still starting\n", at(9));
+        tail.push(b"still starting", at(9));
         assert_eq!(tail.last_lines(at(9)), ["starting", "still starting"]);
         assert_eq!(tail.last_lines(at(15)), ["still starting"]);
         assert!(tail.last_lines(at(60)).is_empty());
-        tail.push(b"fatal: ", at(61));
-        tail.push(b"no memory\n", at(61));
+        tail.push(b"fatal: no memory", at(61));
         assert_eq!(tail.last_lines(at(62)), ["fatal: no memory"]);
     }
 }

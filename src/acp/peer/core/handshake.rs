@@ -33,22 +33,17 @@ impl Peer {
         self.due = Some((due, now + delay));
     }
 
-    pub fn begin_handshake(&mut self, now: Instant) {
-        if self.dialect.speaks_first() {
-            self.schedule(Due::Greeting, now);
-        } else {
+    /// There is a message: `initialize` waits no longer, and is not sent again.
+    pub fn greet_if_due(&mut self, now: Instant) {
+        if let Some((Due::Greeting, _)) = self.due.take_if(|(due, _)| *due != Due::End) {
             self.greet(now);
         }
     }
 
     pub fn greet(&mut self, now: Instant) {
-        if self.initialize(0, now) {
-            if self.dialect.speaks_first() {
-                self.schedule(Due::Again, now);
-            }
-        } else {
-            let error = "initialize is not supported for this agent.".to_owned();
-            self.fail(CallError::Malformed { error });
+        self.initialize(0, now);
+        if self.dialect.speaks_first() {
+            self.schedule(Due::Again, now);
         }
     }
 

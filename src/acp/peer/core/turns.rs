@@ -4,8 +4,6 @@
 //! prompt was accepted, and the agent may also work without a prompt.
 //! Invariant: in version 2 a state counts once; its repetition changes nothing.
 
-use std::collections::BTreeSet;
-
 use super::Peer;
 use crate::acp::peer::calls::{CONFIRMED_TIME, Pending, REPEATED_TIME};
 use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
@@ -13,18 +11,10 @@ use crate::model::{AgentEvent, Call, CallError, Reply, SessionId, StopReason};
 /// Maximum number of sessions whose state is remembered; others are taken to be idle.
 const MAX_BUSY: usize = 1024;
 
-/// The sessions in which the agent works. Source: ACP v2, session states.
-#[derive(Debug, Default)]
-pub struct Foreground {
-    pub busy: BTreeSet<SessionId>,
-    reports_work: bool,
-}
-
 impl Peer {
     pub fn on_busy(&mut self, session: SessionId) {
-        let Foreground { busy, reports_work } = &mut self.foreground;
-        *reports_work = true;
-        let is_news = busy.len() < MAX_BUSY && busy.insert(session.clone());
+        self.reports_work = true;
+        let is_news = self.busy.len() < MAX_BUSY && self.busy.insert(session.clone());
         let opens = |call: &Call| matches!(call, Call::LoadSession(id, _) | Call::ResumeSession(id, _) if *id == session);
         if self.calls.find_prompt(&session).is_some() {
             self.calls.note_work(&session);
@@ -36,8 +26,8 @@ impl Peer {
     /// The agent does not work. Before a prompt was accepted this is about earlier work, as it is if it did not work
     /// before; but some agents only report the end, or accept a prompt at the end of its turn.
     pub fn on_idle(&mut self, session: SessionId, outcome: Result<Reply, CallError>) {
-        let was_busy = self.foreground.busy.remove(&session);
-        let reports_work = self.foreground.reports_work;
+        let was_busy = self.busy.remove(&session);
+        let reports_work = self.reports_work;
         let prompt = self.calls.prompt(&session);
         let is_end = prompt.is_some_and(|prompt| {
             if was_busy { prompt.is_answered } else { !reports_work && prompt.has_output }
@@ -69,17 +59,17 @@ impl Peer {
             // The session goes on.
             Err(_) => return,
         };
-        self.foreground.busy.remove(session);
+        self.busy.remove(session);
         self.end_turn(session, outcome);
     }
 
     /// A prompt has failed. Returns whether the agent works all the same, on that prompt or of its own accord.
     pub fn works_on(&mut self, session: &SessionId, error: &CallError) -> bool {
         if matches!(error, CallError::Undelivered { .. } | CallError::NotSent { .. }) {
-            return self.foreground.busy.contains(session);
+            return self.busy.contains(session);
         }
         // What the agent reported of a rejected prompt is not about the next one.
-        self.foreground.busy.remove(session);
+        self.busy.remove(session);
         false
     }
 }

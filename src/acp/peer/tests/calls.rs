@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{options, permission, read_file, ready, session, start_as, start_with};
-use crate::acp::peer::{Deadlines, Limits};
+use crate::acp::peer::Limits;
 use crate::acp::tap::{Direction, Tap};
 use crate::model::{
     AgentCommand, AgentEvent, AnomalyKind, Call, CallError, CallTag, Purpose, Reply, Response, RpcError,
@@ -112,8 +112,8 @@ async fn calls_can_be_cancelled_before_and_after_they_are_sent() {
 
 #[tokio::test]
 async fn overdue_calls_time_out_and_late_responses_are_ignored() {
-    let short = Deadlines { other: Duration::from_millis(60), ..Deadlines::default() };
-    let (mut app, mut agent) = start_with(Limits { deadlines: short, ..Limits::default() }, 64 << 10);
+    let short = Limits { other: Duration::from_millis(60), ..Limits::default() };
+    let (mut app, mut agent) = start_with(short, 64 << 10);
     agent.answer_initialize().await;
     app.ready().await;
     app.prompt(1);

@@ -9,20 +9,20 @@ use tokio::time::Instant;
 
 use crate::acp::Command;
 use crate::acp::frame::{Form, Frame, InboundFrame};
-use crate::acp::peer::{Deadlines, PeerState};
+use crate::acp::peer::{Limits, Peer};
 use crate::acp::tap::Tap;
 use crate::acp::transport::{Ends, Link, OutboundFrame};
 use crate::model::{AgentCommand, AgentEvent, AgentSpec, RequestId, Response};
 
 /// A connection after `initialize`, without tasks.
 struct Wire {
-    peer: PeerState,
+    peer: Peer,
     ends: Ends,
 }
 
 impl Wire {
     fn new() -> Self {
-        let mut peer = PeerState::new(&AgentSpec::default(), Tap::default(), Deadlines::default());
+        let mut peer = Peer::new(&AgentSpec::default(), Tap::default(), Limits::default());
         let (Link { outgoing, stopper, .. }, ends) = Link::new();
         peer.start(None, outgoing, stopper, Instant::now());
         let mut this = Self { peer, ends };

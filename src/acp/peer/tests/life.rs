@@ -13,7 +13,7 @@ use super::{
     Agent, App, PATIENCE, chunk, connect_with, options, permission, read_file, ready, session, start_with,
 };
 use crate::acp::gate::Gate;
-use crate::acp::peer::{Deadlines, Limits};
+use crate::acp::peer::Limits;
 use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::memory;
 use crate::acp::transport::{Link, Setup, Transport};
@@ -60,8 +60,8 @@ async fn a_rejected_handshake_is_retried_in_other_forms_and_then_fails() {
 
 #[tokio::test]
 async fn a_handshake_without_a_response_fails() {
-    let short = Deadlines { initialize: Duration::from_millis(50), ..Deadlines::default() };
-    let (mut app, _agent) = start_with(Limits { deadlines: short, ..Limits::default() }, 64 << 10);
+    let short = Limits { initialize: Duration::from_millis(50), ..Limits::default() };
+    let (mut app, _agent) = start_with(short, 64 << 10);
     app.new_session(4);
     assert!(matches!(app.next().await, AgentEvent::Started { .. }));
     assert_eq!(app.next().await, AgentEvent::InitializeFailed(CallError::TimedOut(0)));

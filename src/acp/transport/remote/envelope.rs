@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::sse::SseItem;
 use crate::acp::codec::value::Object;
 use crate::acp::dialects::openoxide::EVENTS;
-use crate::acp::envelope::{Message, id_number, pick, protocol_version, session};
+use crate::acp::envelope::{Message, id_number, pick, session};
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::model::RpcError;
 
@@ -26,8 +26,6 @@ pub struct Envelope {
     /// The method; empty for a response.
     pub method: String,
     pub session: Option<String>,
-    /// The protocol version in its result, if that is a number.
-    pub version: Option<u64>,
     pub is_error: bool,
 }
 
@@ -56,7 +54,6 @@ pub fn read(text: &str) -> Option<Envelope> {
         id: id.map(str::to_owned),
         method: method.to_owned(),
         session: scope.and_then(session),
-        version: scope.filter(|_| kind == Kind::Response).and_then(protocol_version),
         is_error: matches!(message, Message::Response { outcome: Err(_), .. } | Message::Loose(Err(_))),
     })
 }

@@ -20,12 +20,13 @@ use tokio::time::{Instant, timeout};
 use super::client::Client;
 use super::envelope::{self, Envelope, Kind};
 use super::http_error::{HttpError, host_of};
-use crate::acp::dialects::zeptoclaw;
+use crate::acp::dialects;
+use crate::acp::envelope::{pick, protocol_version};
 use crate::acp::frame::{InboundFrame, sort_whole};
 use crate::acp::tap::{Direction, OWN_LINE, Tap};
 use crate::acp::transport::{Disconnected, In, Sink, UNDELIVERED, UNSENT};
 use crate::lock::lock;
-use crate::model::CloseReason;
+use crate::model::{CloseReason, Profile};
 
 static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
@@ -268,8 +269,11 @@ impl HttpContext {
         };
         match (request.method.as_str(), answer.session) {
             ("initialize", _) => {
-                self.version.store(answer.version.unwrap_or_default(), Ordering::Relaxed);
-                self.is_small.fetch_or(zeptoclaw::is_named_in(text), Ordering::Relaxed);
+                let result = pick(text, ["result"]).ok().and_then(|[result]| result);
+                let version = result.and_then(protocol_version).unwrap_or_default();
+                self.version.store(version, Ordering::Relaxed);
+                self.is_small
+                    .fetch_or(dialects::sender_of(text) == Some(Profile::ZeptoClaw), Ordering::Relaxed);
             }
             ("session/new" | "session/fork", Some(session)) => {
                 let _ = self.created.send(session);

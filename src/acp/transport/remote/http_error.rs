@@ -25,7 +25,7 @@ pub struct HttpError {
     pub is_down: bool,
     /// The delay that the server asks for. Source: RFC 9110, `Retry-After`, in seconds.
     pub retry_after: Option<Duration>,
-    pub(super) status: Option<StatusCode>,
+    pub status: Option<StatusCode>,
 }
 
 impl HttpError {
@@ -42,11 +42,6 @@ impl HttpError {
         let (host, seconds) = (host_of(url.as_str()), after.as_secs());
         let text = format!("{host} did not respond within {seconds} s. Check the network, or try again.");
         Self::on_the_way(text)
-    }
-
-    /// Whether access was denied, which a new token may change.
-    pub fn is_denied(&self) -> bool {
-        matches!(self.status, Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
     }
 
     pub fn of_error(error: &reqwest::Error, url: &str) -> Self {

@@ -20,7 +20,7 @@ use super::http_error::{HttpError, host_of};
 use super::outbox::Outbox;
 use super::server::{CONNECTION_ID, Server, StreamUrls, events_at};
 use super::socket::Socket;
-use crate::acp::dialects::openoxide;
+use crate::acp::dialects;
 use crate::acp::transport::OutboundFrame;
 use crate::model::{Carrier, CloseReason, Profile, Remote, shown_url};
 
@@ -255,7 +255,7 @@ impl Probe {
             return None;
         }
         let found = events_at(&self.context, &urls.events);
-        if openoxide::speaks_events(answer) {
+        if dialects::sender_of(answer) == Some(Profile::OpenOxide) {
             return found.await;
         }
         timeout(self.context.timeouts.answer / GUESS_SHARE, found).await.ok().flatten()
