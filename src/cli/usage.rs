@@ -58,7 +58,7 @@ fn row(date: &str, agent: &str, used: &Used) -> [String; 9] {
     let costs: Vec<String> = used.costs.iter().map(cost).collect();
     [
         date.to_owned(),
-        truncate(&one_line(agent), NAME_COLS).to_string(),
+        truncate(&one_line(agent), NAME_COLS),
         number(used.turns),
         number(used.calls),
         duration(Duration::from_millis(used.took_ms)),

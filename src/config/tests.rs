@@ -494,7 +494,7 @@ fn settings_can_be_read_and_set() {
 fn invalid_limits_are_reported_and_removed_ones_are_held_back() {
     let (old, problems) = parse("budget = [\"turn 30 min\", \"week 3 h\"]\n");
     assert_eq!(old.budget, [Limit::parse("turn 30 min").unwrap()]);
-    assert!(problems[0].to_string().contains("invalid limit `week 3 h`"), "{problems:?}");
+    assert!(problems[0].contains("invalid limit `week 3 h`"), "{problems:?}");
     let (mut new, _) = parse("budget = [\"turn 60 min\"]\n");
     assert_eq!(settings::hold_back(&old, &mut new, None), [settings::BUDGET]);
     assert!(new.budget.contains(&old.budget[0]), "{:?}", new.budget);

@@ -211,8 +211,8 @@ impl Measure {
     fn text(&self, amount: f64) -> String {
         match self {
             Self::Minutes => format!("{} min", rounded(amount)),
-            Self::Calls if amount == 1.0 => "1 tool call".to_owned(),
-            Self::Calls => format!("{amount} tool calls"),
+            Self::Calls if amount > 1.0 => format!("{amount} tool calls"),
+            Self::Calls => format!("{amount} tool call"),
             Self::Tokens => format!("{amount} tokens"),
             Self::Cost(currency) => format!("{amount:.2} {currency}"),
         }

@@ -221,12 +221,12 @@ pub(in crate::core) fn stops_prompt(state: &mut State, key: SessionKey, id: Prom
 pub(in crate::core) fn pass(
     state: &mut State,
     key: SessionKey,
-    limit: Limit,
+    limit: &Limit,
     prompt: Option<PromptId>,
     cx: &mut Cx,
 ) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    session.budget.paused.take_if(|paused| *paused == limit);
+    session.budget.paused.take_if(|paused| *paused == *limit);
     let passed = match limit.span {
         LimitSpan::Turn => &mut session.budget.passed,
         LimitSpan::Day => &mut state.day.passed,
@@ -235,9 +235,9 @@ pub(in crate::core) fn pass(
     if limit.span == LimitSpan::Day {
         // Other turns may be paused by the same limit.
         for session in state.sessions.values_mut() {
-            session.budget.paused.take_if(|paused| *paused == limit);
+            session.budget.paused.take_if(|paused| *paused == *limit);
         }
-        state.withdraw(|consequence| matches!(consequence, Consequence::PassLimit(_, of, _) if *of == limit));
+        state.withdraw(|consequence| matches!(consequence, Consequence::PassLimit(_, of, _) if of == limit));
     }
     if let (Some(id), Some(session)) = (prompt, state.sessions.get_mut(&key)) {
         if session.outbox.position(id).is_some() {
