@@ -260,7 +260,8 @@ fn submit(app: &mut App, cx: &mut Cx) {
             return;
         }
         let Some(session) = app.state.active_session() else { return };
-        if !text.trim().is_empty() || session.outbox.queue_len() > 0 {
+        let is_used = session.outbox.queue_len() > 0 || session.budget.paused.is_some();
+        if !text.trim().is_empty() || is_used {
             operations::submit(&mut app.state, key, text, cx);
         }
         return;

@@ -2,7 +2,7 @@
 
 use crate::config::keymap::Context;
 use crate::core::{self, Effect, ItemBody, SessionPhase, ViewCommand};
-use crate::model::{Action, ItemId, ServiceEvent, Severity, SlashCommand};
+use crate::model::{Action, ItemId, Limit, ServiceEvent, Severity, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, views};
 use crate::ui::dialogs::{completions, focus, selected_completion};
 
@@ -160,6 +160,16 @@ fn enter_on_an_empty_prompt_sends_what_waits() {
     rig.act(Action::Submit);
     assert!(rig.queue().is_empty());
     assert!(rig.session().turn.is_running());
+}
+
+#[test]
+fn enter_on_an_empty_prompt_asks_about_a_paused_turn() {
+    let mut rig = Rig::new();
+    rig.type_draft("go");
+    rig.act(Action::Submit);
+    rig.session().budget.paused = Some(Limit::parse("turn 1 call").unwrap());
+    rig.act(Action::Submit);
+    assert_eq!(rig.state.questions[0].title, "Limit of 1 tool call for a turn reached");
 }
 
 #[test]
