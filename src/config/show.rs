@@ -11,7 +11,8 @@ use super::keymap::actions;
 use super::settings::{self, SECTIONS};
 use super::{Config, Origin, Paths, Problem};
 use crate::model::{
-    AgentSpec, Callbacks, Carrier, McpServer, Remote, SettingValue, TokenSource, WireSpec, shown_url,
+    AgentSpec, Callbacks, Carrier, McpServer, Remote, SandboxMode, SettingValue, TokenSource, WireSpec,
+    shown_url,
 };
 
 /// Formats all effective values, each with its origin as a comment.
@@ -116,6 +117,7 @@ impl Out<'_> {
             self.field(&location, "command", spec.command.as_str());
             self.field(&location, "args", shown_arguments(&spec.args));
         }
+        self.optional(&location, "sandbox", spec.sandbox.map(SandboxMode::word));
         self.optional(&location, "cwd", spec.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()));
         self.callbacks(&location, spec.callbacks, spec.ssh.is_some());
         self.wire(&location, &spec.wire);

@@ -94,6 +94,8 @@ fn a_complete_file_is_parsed() {
             remote: None,
             ssh: None,
             editor: None,
+            sandbox: None,
+            bounds: None,
         }
     );
     let other = config.agents.get("other").unwrap();

@@ -40,8 +40,8 @@ use std::time::Instant;
 use crate::model::snapshot::UndoRules;
 use crate::model::{
     AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, McpServer,
-    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SessionInfo, SessionKey,
-    SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
+    PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SandboxRules, SessionInfo,
+    SessionKey, SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
 };
 
 use super::{Session, Sessions};
@@ -210,6 +210,7 @@ pub struct Setup {
     /// Callbacks for agents without individual settings.
     pub callbacks: Callbacks,
     pub policy: PolicyRules,
+    pub sandbox: SandboxRules,
     pub undo: UndoRules,
     /// The user's rules, and those of the project.
     pub rules: Rules,
