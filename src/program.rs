@@ -192,11 +192,11 @@ impl Start {
         self
     }
 
-    /// The program to start and its first arguments; `rest` is run in the sandbox, if there is one.
-    fn outer(&self, inner: &OsStr) -> (PathBuf, Vec<OsString>) {
-        let Some(sandbox) = &self.sandbox else { return (inner.into(), Vec::new()) };
+    /// The program to start, and the arguments before its own: those that enter the sandbox, if there is one.
+    fn outer(&self) -> (PathBuf, Vec<OsString>) {
+        let Some(sandbox) = &self.sandbox else { return (self.program.clone(), Vec::new()) };
         let command = std::iter::once(SANDBOX_COMMAND.into()).chain(sandbox.iter().cloned());
-        (sandbox::own_program(), command.chain(["--".into(), inner.to_owned()]).collect())
+        (sandbox::own_program(), command.chain(["--".into(), self.program.clone().into()]).collect())
     }
 
     /// The variables to set, and those to remove. Those of a sandboxed program are encoded, so that the process that
@@ -221,7 +221,7 @@ impl Start {
 
     #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
     pub fn command(&self) -> Command {
-        let ((program, first), (set, unset)) = (self.outer(self.program.as_os_str()), self.variables());
+        let ((program, first), (set, unset)) = (self.outer(), self.variables());
         let mut command = Command::new(program);
         for name in unset {
             command.env_remove(name);
@@ -265,12 +265,13 @@ impl Start {
         defaults: &[(&str, &str)],
         has_input: bool,
     ) -> CommandBuilder {
-        let ((program, first), (set, unset)) = (self.outer(PLAIN_SHELL.as_ref()), self.variables());
-        let mut builder = CommandBuilder::new(program);
-        builder.args(first);
+        let ((program, first), (set, unset)) = (self.outer(), self.variables());
+        let mut builder = CommandBuilder::new(PLAIN_SHELL);
         let line = format!("export {PARLOR_COMMAND}=$$; {line}");
         builder.args([OsStr::new("-c"), OsStr::new(&line), zero]);
-        builder.args(self.command_line());
+        // The shell, outside of a sandbox, opens the terminal, which cannot be found in it.
+        builder.arg(program);
+        builder.args(first.iter().chain(&self.args));
         builder.set_controlling_tty(has_input);
         if let Some(folder) = &self.folder {
             builder.cwd(folder);
@@ -422,6 +423,25 @@ mod tests {
             child.wait().unwrap();
             assert!(has_stopped, "it neither stopped nor ended");
         }
+    }
+
+    #[test]
+    fn variables_of_a_sandboxed_program_are_encoded() {
+        let env = [("LD_PRELOAD".to_owned(), "/evil.so".to_owned())];
+        let find = || Start::find(StartedBy::Agent, "true", None, &env).unwrap().args(["-x"]);
+        let inner: Vec<OsString> = find().command_line().map(OsStr::to_owned).collect();
+        let start = find().sandboxed(Some(&Sandbox::default()));
+        let command = start.command();
+        assert_eq!(command.get_program(), sandbox::own_program());
+        let args: Vec<&OsStr> = command.get_args().collect();
+        assert_eq!(args[0], SANDBOX_COMMAND);
+        assert!(args.ends_with(&["--".as_ref(), inner[0].as_os_str(), "-x".as_ref()]), "{args:?}");
+        let names: Vec<&OsStr> = command.get_envs().map(|(name, _)| name).collect();
+        assert!(names.contains(&OsStr::new("PARLOR_SANDBOX+LD_PRELOAD")), "{names:?}");
+        assert!(names.iter().all(|name| name.as_encoded_bytes().starts_with(b"PARLOR_SANDBOX")), "{names:?}");
+        let builder = start.in_shell_line("exec \"$@\"", OsStr::new("sh"), &[], false);
+        assert_eq!(builder.get_env("LD_PRELOAD"), None);
+        assert_eq!(builder.get_argv()[4], sandbox::own_program());
     }
 
     fn program(folder: &Path, name: &str) {

@@ -156,7 +156,8 @@ fn read_env_commands(
 /// Reads `sandbox`. An invalid value is the strictest one.
 fn read_sandbox(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) -> SandboxMode {
     let word = reader.string(&format!("{location}.sandbox"), value);
-    word.as_deref().and_then(SandboxMode::of_word).unwrap_or_else(|| {
+    let Some(word) = word else { return SandboxMode::Required };
+    SandboxMode::of_word(&word).unwrap_or_else(|| {
         let fix = format!("use one of: {}; `required` is used until then", SandboxMode::WORDS.join(", "));
         reader.problem(&value.span(), format!("invalid value of `{location}.sandbox`"), fix);
         SandboxMode::Required

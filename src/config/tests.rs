@@ -516,3 +516,19 @@ fn notify_accepts_its_former_values() {
         "{problems:?}"
     );
 }
+
+#[test]
+fn an_invalid_sandbox_is_the_strictest_one() {
+    let (config, problems) = parse(
+        "[sandbox]\nmode = \"workspace\"\nwrite = [\"~/x\"]\nports = [443]\n[agents.a]\ncommand = \"a\"\nsandbox = \"off\"\n",
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(config.sandbox.mode, SandboxMode::Workspace);
+    assert_eq!((config.sandbox.write, config.sandbox.ports), (vec!["/home/ada/x".into()], Some(vec![443])));
+    assert_eq!(config.agents["a"].sandbox, Some(SandboxMode::Off));
+    let (config, problems) =
+        parse("[sandbox]\nmode = \"requird\"\nports = \"x\"\n[agents.a]\ncommand = \"a\"\nsandbox = true\n");
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert_eq!((config.sandbox.mode, config.sandbox.ports), (SandboxMode::Required, Some(Vec::new())));
+    assert_eq!(config.agents["a"].sandbox, Some(SandboxMode::Required));
+}

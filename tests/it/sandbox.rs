@@ -99,6 +99,10 @@ const LINES: &[Line] = &[
     OnlyFails("unshare -Ur sh -c 'echo x >$OUT/new'"),
     OnlyFails("umount .git/hooks"),
     OnlyFails("nsenter -t $VICTIM -m true"),
+    // Terminals.
+    OnlyFails("exec 3<>/dev/tty"),
+    OnlyFails("ls /dev/pts | grep '[0-9]'"),
+    Fails("test \"$(readlink /proc/self/ns/mnt)\" = \"$(readlink /proc/$VICTIM/ns/mnt)\""),
     // Sockets.
     Fails(
         "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, pack(\"Sa*\", AF_UNIX, \"\\0$ENV{ABSTRACT}\")) or exit 1'",
@@ -135,6 +139,7 @@ const LINES: &[Line] = &[
         "mkdir -p crate/src && cd crate && echo 'fn main() {}' >src/main.rs && printf '[package]\\nname=\"a\"\\nedition=\"2021\"\\n[workspace]\\n' >Cargo.toml && cargo build -q && target/debug/a",
     ),
     Works("mkdir p && cd p && npm init -y && node -e 'require(\"fs\").writeFileSync(\"a\", \"b\")' && cat a"),
+    Works("script -qec 'tty && echo x' /dev/null </dev/null"),
     Works("ssh-add -l"),
     Works("cc -x c -o a - <<<'int main(void) { return 0; }' && ./a"),
     Works("timeout 5 bash -c 'exec 3<>/dev/tcp/127.0.0.1/$PORT'"),
@@ -205,7 +210,7 @@ impl Fixture {
         let made = fixture.shell(
             "git init -q . && echo x >tracked && git add tracked && git commit -qm x && \
              printf '[include]\\n\\tpath = ../included/config\\n' >>.git/config && : >included/config && \
-             git worktree add -q $HOME/linked 2>/dev/null && git init -q --separate-git-dir=.git/modules/sub sub && \
+             git worktree add -q $HOME/linked 2>/dev/null && mkdir .git/modules && git init -q --separate-git-dir=.git/modules/sub sub && \
              mkdir -p .git/hooks .git/modules/sub/hooks && ssh-keygen -q -t ed25519 -N '' -f $HOME/other_key && \
              eval $(ssh-agent -a $XDG_RUNTIME_DIR/agent) >/dev/null && ssh-add -q $HOME/other_key && rm $HOME/other_key && \
              echo $SSH_AGENT_PID >$HOME/agent.pid",
@@ -215,6 +220,10 @@ impl Fixture {
         let mut victim = fixture.command("sleep");
         let victim = victim.arg("1000").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         fixture.victim = victim.id();
+        let name = format!("/proc/{}/comm", fixture.victim);
+        while fs::read_to_string(&name).unwrap().trim() != "sleep" {
+            std::thread::yield_now();
+        }
         fixture.others.push(victim);
         fixture
     }

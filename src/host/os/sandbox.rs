@@ -38,6 +38,8 @@ pub enum Cover {
     Pinned(PathBuf),
     /// Cannot be changed or replaced.
     ReadOnly(PathBuf),
+    /// Has only the pseudo terminals that are made in the sandbox: `/dev/pts`.
+    Terminals(PathBuf),
     /// Appears empty, except for these sockets in it.
     Hidden(PathBuf, Vec<PathBuf>),
 }
@@ -45,7 +47,7 @@ pub enum Cover {
 impl Cover {
     pub fn path(&self) -> &std::path::Path {
         match self {
-            Self::Pinned(path) | Self::ReadOnly(path) | Self::Hidden(path, _) => path,
+            Self::Pinned(path) | Self::ReadOnly(path) | Self::Terminals(path) | Self::Hidden(path, _) => path,
         }
     }
 }

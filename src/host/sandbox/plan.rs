@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use super::Cover;
 use super::tables::{
-    AGENT_SETTINGS, AGENTS, CACHED_PROGRAMS, CACHES, DEVICES, GIT_PROGRAMS, READABLE, SECRETS, TEMPORARY,
-    WAYS_OUT, WRITABLE_NAMES,
+    AGENT_SETTINGS, AGENTS, CACHED_PROGRAMS, CACHES, DEVICES, GIT_PROGRAMS, PSEUDO_TERMINALS, READABLE,
+    SECRETS, TEMPORARY, TERMINAL, WAYS_OUT, WRITABLE_NAMES,
 };
 use crate::host::git;
 use crate::host::os::sandbox::Bounds;
@@ -113,6 +114,9 @@ impl Plan {
             rights.push(folder.clone());
         }
         plan.bounds.devices = DEVICES.iter().map(PathBuf::from).collect();
+        // An agent has pipes, and could type into the terminal that parlor is in.
+        plan.bounds.devices.extend(std::io::stdin().is_terminal().then(|| TERMINAL.into()));
+        plan.covers.push(Cover::Terminals(PSEUDO_TERMINALS.into()));
         plan.bounds.ports.clone_from(&wanted.rules.ports);
 
         let named: Vec<PathBuf> = folders.iter().chain(&write).cloned().collect();
@@ -233,8 +237,9 @@ fn protected_in(folder: &Path, state: &[PathBuf]) -> Vec<PathBuf> {
     let is_protected = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // Git data is protected in parts; a `.git` file says where it is.
-        let is_excepted =
-            WRITABLE_NAMES.contains(&name) || state.contains(path) || name == ".git" && path.is_dir();
+        let is_excepted = WRITABLE_NAMES.contains(&name)
+            || state.contains(path)
+            || name == ".git" && path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
         // Judged without the folders above, whose names do not matter.
         let protection = protection_of(Path::new(name), None, &policy);
         protection.is_some_and(|why| why != Protection::Hidden) && !is_excepted

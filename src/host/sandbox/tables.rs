@@ -24,17 +24,15 @@ pub const CACHES: &[(&str, &str)] = &[
     (".composer/cache", "downloaded packages of PHP"),
 ];
 
-/// Devices that programs expect. No disks, and nothing of other hardware.
-pub const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+/// Devices that programs expect. No disks, and nothing of other hardware. The terminal is added for a program that it is the
+/// input of.
+pub const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/ptmx", PSEUDO_TERMINALS];
+
+pub const PSEUDO_TERMINALS: &str = "/dev/pts";
+
+/// The terminal of a process: parlor's, unless it has its own.
+pub const TERMINAL: &str = "/dev/tty";
 
 /// Temporary folders, also shared memory; `$TMPDIR` is added.
 pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
@@ -165,6 +163,7 @@ pub const READABLE: &[&str] = &[".ssh/config", ".ssh/known_hosts*", ".ssh/*.pub"
 /// Sockets of programs that run commands for whoever connects. `$XDG_RUNTIME_DIR` is added, without the agents of ssh and
 /// GnuPG.
 pub const WAYS_OUT: &[&str] = &[
+    "/run/user/*",
     "/run/docker.sock",
     "/run/containerd",
     "/run/crio",

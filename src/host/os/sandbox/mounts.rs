@@ -34,6 +34,7 @@ pub fn cover(covers: &[Cover]) -> Vec<String> {
     let cover = |cover: &Cover| match cover {
         Cover::Pinned(path) => bind_on_itself(path).map(|_| ()),
         Cover::ReadOnly(path) => make_read_only(path),
+        Cover::Terminals(path) => mount_terminals(path),
         Cover::Hidden(path, except) => hide(path, except),
     };
     let failed = |it: &Cover| match cover(it) {
@@ -121,6 +122,20 @@ fn hide(path: &Path, except: &[PathBuf]) -> Result<(), Errno> {
         }
     }
     set_read_only(&open(path)?)
+}
+
+/// Other terminals could be read, and keys typed into them.
+fn mount_terminals(path: &Path) -> Result<(), Errno> {
+    let here = opened_path(&open(path)?);
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    rustix::mount::mount("devpts", here, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620")?;
+    let multiplexer = Path::new("/dev/ptmx");
+    // A link leads to the one in the folder already.
+    if is_link(&open(multiplexer)?)? {
+        Ok(())
+    } else {
+        rustix::mount::mount_bind(path.join("ptmx"), multiplexer)
+    }
 }
 
 /// Drops all capabilities for good, also those that root would get back by starting a program.
