@@ -293,15 +293,27 @@ impl Start {
 ///
 /// # Errors
 /// The sandbox is required and incomplete; the text says why.
-#[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
 pub fn try_sandbox(wanted: &Sandbox) -> Result<String, String> {
+    let mut arguments = wanted.to_arguments();
+    arguments.push("--".into());
+    run_sandbox_command(&arguments)
+}
+
+/// Runs the command that enters a sandbox; returns its output, or its error.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+pub fn run_sandbox_command(arguments: &[OsString]) -> Result<String, String> {
     let mut command = Command::new(sandbox::own_program());
-    command.arg(SANDBOX_COMMAND).args(wanted.to_arguments()).arg("--").stdin(Stdio::null());
+    command.arg(SANDBOX_COMMAND).args(arguments).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let ended = spawn(&mut command).and_then(Child::wait_with_output);
     let ended = ended.map_err(|error| format!("The sandbox could not be set up: {error}."))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    if ended.status.success() { Ok(text(&ended.stdout)) } else { Err(text(&ended.stderr)) }
+    if ended.status.success() {
+        return Ok(text(&ended.stdout));
+    }
+    let error = text(&ended.stderr);
+    // The dynamic linker may have written something before.
+    Err(error.rsplit("parlor: ").next().unwrap_or(&error).to_owned())
 }
 
 /// Runs a program with exactly these variables in this process. Returns only with an error.

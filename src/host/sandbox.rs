@@ -16,12 +16,19 @@ use super::os::sandbox::{self, Cover};
 use crate::model::{SANDBOX_SET, SANDBOX_UNSET, Sandbox, SandboxMode};
 use crate::program;
 
+/// The only argument to try whether namespaces can be entered.
+const NAMESPACES: &str = "--namespaces";
+
 const ADVICE: &str = "Start without a sandbox: `--sandbox=off`.";
 
 /// Enters the sandbox of these arguments and becomes the program after `--`. Returns the text that says what is enforced if
 /// there is no program, otherwise only with an error.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<String, String> {
     sandbox::close_inherited();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments == [NAMESPACES] {
+        return sandbox::enter_namespaces().map(|()| String::new());
+    }
     let (wanted, program) =
         Sandbox::of_arguments(arguments).ok_or("invalid arguments of the sandbox".to_owned())?;
     let missing = enter(&wanted).map_err(|error| format!("no sandbox: {error}. {ADVICE}"))?;
@@ -40,7 +47,10 @@ fn enter(wanted: &Sandbox) -> Result<Vec<String>, String> {
     let folder = std::env::current_dir().map_err(|error| format!("the working folder: {error}"))?;
     let plan = Plan::of(wanted, |name| std::env::var_os(name));
     let mut missing = plan.notes.clone();
-    match sandbox::enter_namespaces() {
+    // Half of it would leave this process as another user. AppArmor can deny the second half.
+    let namespaces =
+        program::run_sandbox_command(&[NAMESPACES.into()]).and_then(|_| sandbox::enter_namespaces());
+    match namespaces {
         Ok(()) => missing.extend(sandbox::cover(&plan.covers)),
         Err(error) => missing.push(format!("{error}, so hooks, settings and sockets are not protected")),
     }

@@ -10,7 +10,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 /// The ordinary user, if the tests run as root.
 const USER: u32 = 1000;
@@ -113,6 +113,9 @@ const LINES: &[Line] = &[
     Fails(
         "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un(\"$ENV{TMUX_FOLDER}/default\")) or exit 1'",
     ),
+    Fails(
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ENV{EDITOR_SOCKET})) or exit 1'",
+    ),
     Fails("rm $XDG_RUNTIME_DIR/docker.sock"),
     // What must work.
     Works("echo x >new && cat new && rm new"),
@@ -152,6 +155,7 @@ struct Fixture {
     others: Vec<Child>,
     victim: u32,
     tmux: TempDir,
+    editor: NamedTempFile<UnixListener>,
     _sockets: Vec<UnixListener>,
     abstract_name: String,
     tcp: std::net::TcpListener,
@@ -195,6 +199,10 @@ impl Fixture {
         symlink(".ssh", at("home/to_ssh")).unwrap();
         let tmux = tempfile::Builder::new().prefix("tmux-parlor").tempdir_in("/tmp").unwrap();
         fs::set_permissions(tmux.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let editor = tempfile::Builder::new()
+            .prefix("vscode-ipc-")
+            .make_in("/tmp", |path| UnixListener::bind(path))
+            .unwrap();
         let abstract_name = format!("parlor-{}", base.path().file_name().unwrap().display());
         let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         let paths = [at("run/docker.sock"), tmux.path().join("default")];
@@ -203,9 +211,19 @@ impl Fixture {
             sockets.push(UnixListener::bind(path).unwrap());
             fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
         }
+        fs::set_permissions(editor.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let tcp = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut fixture =
-            Self { base, user, others: Vec::new(), victim: 0, tmux, _sockets: sockets, abstract_name, tcp };
+        let mut fixture = Self {
+            base,
+            user,
+            others: Vec::new(),
+            victim: 0,
+            tmux,
+            editor,
+            _sockets: sockets,
+            abstract_name,
+            tcp,
+        };
         fixture.give_to_user();
         let made = fixture.shell(
             "git init -q . && echo x >tracked && git add tracked && git commit -qm x && \
@@ -276,6 +294,7 @@ impl Fixture {
             .env("XDG_RUNTIME_DIR", self.at("run"))
             .env("SSH_AUTH_SOCK", self.at("run/agent"))
             .env("TMUX_FOLDER", self.tmux.path())
+            .env("EDITOR_SOCKET", self.editor.path())
             .env("ABSTRACT", &self.abstract_name)
             .env("PORT", self.tcp.local_addr().unwrap().port().to_string())
             .env("PTRACE", if cfg!(target_arch = "x86_64") { "101" } else { "117" })
@@ -424,6 +443,21 @@ fn what_cannot_be_enforced_is_said_or_an_error_with_advice() {
         let missing = format!("{parlor} __sandbox --mode workspace -- /nothing/here; test $? = 126");
         let (has_worked, text) = fixture.shell(&missing, None);
         assert!(has_worked && text.contains("could not start /nothing/here"), "{text}");
+        // Without namespaces, Landlock is left.
+        let none = "unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec \"$@\"' sh";
+        let folder = "--folder $W";
+        let start =
+            |mode: &str, line: &str| format!("{none} {parlor} __sandbox --mode {mode} {folder} -- {line}");
+        let (has_worked, text) = fixture.shell(&start("required", "true"), None);
+        assert!(!has_worked && text.contains("no user namespace"), "{text}");
+        let (has_worked, text) = fixture.shell(&start("workspace", ""), None);
+        assert!(has_worked && text.contains("Not enforced here: no user namespace"), "{text}");
+        for (line, works) in
+            [("echo x >$W/new", true), ("echo x >$HOME/new", false), ("cat $HOME/.ssh/id_rsa", false)]
+        {
+            let (has_worked, text) = fixture.shell(&start("workspace", &format!("sh -c '{line}'")), None);
+            assert_eq!(has_worked, works, "{line}: {text}");
+        }
         let notice = fixture.shell(&format!("{parlor} __sandbox --mode required --ports 443 --"), None);
         assert!(
             notice.0 && notice.1.contains("only to port 443.") && !notice.1.contains("Not"),

@@ -35,7 +35,8 @@ struct Home {
 }
 
 impl Home {
-    /// The path of an entry of a table, with links resolved; `*` matches names that exist.
+    /// The path of an entry of a table, with links resolved; `*` matches names that exist and are no links, which anyone could
+    /// have made in a temporary folder.
     fn find(&self, entry: &str) -> Vec<PathBuf> {
         let path = self.home.join(entry);
         let matches = match (path.parent(), entry.contains('*')) {
@@ -44,7 +45,8 @@ impl Home {
                 let (start, end) = pattern.split_once('*').unwrap_or((pattern, ""));
                 let is_match = |path: &PathBuf| {
                     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                    name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+                    let is_match = name.len() >= start.len() + end.len() && name.starts_with(start);
+                    is_match && name.ends_with(end) && !path.is_symlink()
                 };
                 entries(folder).filter(is_match).collect()
             }
@@ -87,6 +89,8 @@ impl Plan {
         let is_own = |names: &[&str]| wanted.names.iter().any(|name| names.contains(&name.as_str()));
         let state =
             home.find_all(AGENTS.iter().filter(|(names, _)| is_own(names)).flat_map(|row| row.1).copied());
+        let demo = wanted.own_folders.iter().filter(|_| is_own(&["demo"]));
+        let demo: Vec<PathBuf> = demo.filter_map(|own| own.join("demo").canonicalize().ok()).collect();
         let caches = home.find_all(CACHES.iter().map(|(path, _)| *path));
         let temporary = home.find_all(TEMPORARY.iter().copied());
         let moved = ["XDG_CACHE_HOME", "TMPDIR"].into_iter().filter_map(real);
@@ -94,7 +98,7 @@ impl Plan {
         let moved = moved.filter(|folder| !home.home.starts_with(folder));
         let repositories: Vec<PathBuf> = folders.iter().flat_map(|folder| git_folders(folder)).collect();
         let named = folders.iter().chain(&write).cloned();
-        let open = named.chain(state.clone()).chain(caches).chain(temporary).chain(moved);
+        let open = named.chain(state.clone()).chain(demo).chain(caches).chain(temporary).chain(moved);
         let open: Vec<PathBuf> = open.chain(repositories.clone()).collect();
 
         let mut plan = Self::default();
@@ -137,7 +141,7 @@ impl Plan {
         protected.extend(targets.into_iter().filter(|target| is_in_one_of(target, &open)));
         protected.retain(|path| !folders.contains(path));
         plan.cover(&protected, &open);
-        plan.hide_sockets(&home);
+        plan.hide_sockets(&home, &open);
         if let Some(wide) = folders.iter().find(|folder| home.home.starts_with(folder)) {
             plan.notes.push(format!("{} contains your home folder, which can be changed", wide.display()));
         }
@@ -175,11 +179,13 @@ impl Plan {
         }));
     }
 
-    fn hide_sockets(&mut self, home: &Home) {
+    fn hide_sockets(&mut self, home: &Home, open: &[PathBuf]) {
         let mut hidden = home.find_all(WAYS_OUT.iter().copied());
         hidden.extend(home.runtime.clone());
         hidden.sort();
         hidden.dedup();
+        // Such as `/tmp`, which some use as `$XDG_RUNTIME_DIR`.
+        hidden.retain(|path| !open.iter().any(|folder| folder.starts_with(path)));
         for path in hidden {
             let is_agent = home.key_agents.contains(&path);
             let except = home.key_agents.iter().filter(|socket| socket.starts_with(&path)).cloned().collect();

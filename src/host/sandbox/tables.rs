@@ -158,7 +158,7 @@ pub const SECRETS: &[&str] = &[
 ];
 
 /// What is not secret in a secret folder: ssh needs it, with the keys in an agent.
-pub const READABLE: &[&str] = &[".ssh/config", ".ssh/known_hosts*", ".ssh/*.pub"];
+pub const READABLE: &[&str] = &[".ssh/config", ".ssh/known_hosts", ".ssh/*.pub"];
 
 /// Sockets of programs that run commands for whoever connects. `$XDG_RUNTIME_DIR` is added, without the agents of ssh and
 /// GnuPG.
