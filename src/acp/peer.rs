@@ -31,7 +31,8 @@ pub use calls::Deadlines;
 pub const EVENT_BATCHES: usize = 32;
 
 /// Why an agent on another machine is not started.
-const NO_SANDBOX: &str = "A sandbox is required, but the agent is on another machine. Set `sandbox = \"off\"` for it, or start with `--sandbox=off`.";
+const NO_SANDBOX: &str = "A sandbox is required, but the agent is on another machine. \
+    Set `sandbox = \"off\"` for it, or start with `--sandbox=off`.";
 
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {

@@ -256,7 +256,7 @@ pub const SETTINGS: &[Setting] = settings! {
     "policy.command_input", PERMISSIONS, Flag, policy.command_input,
         "Allow typing into the commands of agents, whose input is empty otherwise";
     "sandbox.mode", PERMISSIONS, SANDBOX, sandbox.mode,
-        "Run agents of this machine in a sandbox: `workspace` with what the system can enforce, `required` only with all of it"
+        "Run agents in a sandbox: `workspace` with what the system can enforce, `required` with all of it or not at all"
         { applies: Applies::Later };
     "sandbox.write", PERMISSIONS, SettingKind::File, sandbox.write,
         "More folders and files that agents in the sandbox can write" { is_plain: false, unset: "none", applies: Applies::Later };

@@ -101,7 +101,7 @@ const LINES: &[Line] = &[
     OnlyFails("nsenter -t $VICTIM -m true"),
     // Terminals.
     OnlyFails("exec 3<>/dev/tty"),
-    OnlyFails("ls /dev/pts | grep '[0-9]'"),
+    Fails("ls /dev/pts | grep '[0-9]'"),
     Fails("test \"$(readlink /proc/self/ns/mnt)\" = \"$(readlink /proc/$VICTIM/ns/mnt)\""),
     // Sockets.
     Fails(
@@ -238,6 +238,13 @@ impl Fixture {
         let mut victim = fixture.command("sleep");
         let victim = victim.arg("1000").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         fixture.victim = victim.id();
+        // Has a pseudo terminal.
+        let mut other = fixture.command("script");
+        other.args(["-qc", "sleep 1000", "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        fixture.others.push(other.spawn().unwrap());
+        while fs::read_dir("/dev/pts").unwrap().count() < 2 {
+            std::thread::yield_now();
+        }
         let name = format!("/proc/{}/comm", fixture.victim);
         while fs::read_to_string(&name).unwrap().trim() != "sleep" {
             std::thread::yield_now();

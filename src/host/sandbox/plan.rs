@@ -97,8 +97,15 @@ impl Plan {
         // A variable cannot open the home folder.
         let moved = moved.filter(|folder| !home.home.starts_with(folder));
         let repositories: Vec<PathBuf> = folders.iter().flat_map(|folder| git_folders(folder)).collect();
-        let named = folders.iter().chain(&write).cloned();
-        let open = named.chain(state.clone()).chain(demo).chain(caches).chain(temporary).chain(moved);
+        let named: Vec<PathBuf> = folders.iter().chain(&write).cloned().collect();
+        let open = named
+            .iter()
+            .cloned()
+            .chain(state.clone())
+            .chain(demo)
+            .chain(caches)
+            .chain(temporary)
+            .chain(moved);
         let open: Vec<PathBuf> = open.chain(repositories.clone()).collect();
 
         let mut plan = Self::default();
@@ -123,7 +130,6 @@ impl Plan {
         plan.covers.push(Cover::Terminals(PSEUDO_TERMINALS.into()));
         plan.bounds.ports.clone_from(&wanted.rules.ports);
 
-        let named: Vec<PathBuf> = folders.iter().chain(&write).cloned().collect();
         let mut protected: BTreeSet<PathBuf> =
             home.find_all(CACHED_PROGRAMS.iter().map(|(path, _)| *path)).into_iter().collect();
         protected.extend(repositories.iter().flat_map(|folder| programs_of_git(folder)));

@@ -38,7 +38,9 @@ pub fn cover(covers: &[Cover]) -> Vec<String> {
         Cover::Hidden(path, except) => hide(path, except),
     };
     let failed = |it: &Cover| match cover(it) {
-        Ok(()) | Err(Errno::NOENT) => None,
+        Ok(()) => None,
+        // It was deleted meanwhile.
+        Err(Errno::NOENT) if it.path().symlink_metadata().is_err() => None,
         Err(error) => Some(format!("{} is not protected ({error})", it.path().display())),
     };
     covers.iter().filter_map(failed).collect()
@@ -126,9 +128,15 @@ fn hide(path: &Path, except: &[PathBuf]) -> Result<(), Errno> {
 
 /// Other terminals could be read, and keys typed into them.
 fn mount_terminals(path: &Path) -> Result<(), Errno> {
-    let here = opened_path(&open(path)?);
+    let opened = open(path)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-    rustix::mount::mount("devpts", here, "devpts", flags, c"newinstance,ptmxmode=0666,mode=0620")?;
+    rustix::mount::mount(
+        "devpts",
+        opened_path(&opened),
+        "devpts",
+        flags,
+        c"newinstance,ptmxmode=0666,mode=0620",
+    )?;
     let multiplexer = Path::new("/dev/ptmx");
     // A link leads to the one in the folder already.
     if is_link(&open(multiplexer)?)? {
