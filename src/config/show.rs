@@ -11,8 +11,8 @@ use super::keymap::actions;
 use super::settings::{self, SECTIONS};
 use super::{Config, Origin, Paths, Problem};
 use crate::model::{
-    AgentSpec, Callbacks, Carrier, McpServer, Remote, SandboxMode, SettingValue, TokenSource, WireSpec,
-    shown_url,
+    AgentSpec, Callbacks, Carrier, McpServer, Remote, SandboxMode, SettingKind, SettingValue, TokenSource,
+    WireSpec, shown_url,
 };
 
 /// Formats all effective values, each with its origin as a comment.
@@ -39,6 +39,9 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
             let key = setting.place().1;
             match (setting.get)(config) {
                 Some(SettingValue::Flag(flag)) => out.value(setting.name, key, flag),
+                Some(SettingValue::Text(text)) if matches!(setting.kind, SettingKind::File) => {
+                    out.value(setting.name, key, list_of(&text));
+                }
                 Some(SettingValue::Text(text)) => out.value(setting.name, key, text),
                 Some(SettingValue::Number(number)) => {
                     out.value(setting.name, key, i64::try_from(number).unwrap_or(i64::MAX));
@@ -70,6 +73,15 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     }
     out.keys();
     out.text
+}
+
+/// The list of paths or ports that a setting shows as text.
+fn list_of(text: &str) -> toml::Value {
+    let item = |word: &str| match word.parse() {
+        Ok(port) => toml::Value::Integer(port),
+        Err(_) => toml::Value::String(word.to_owned()),
+    };
+    text.split(", ").filter(|word| *word != "none").map(item).collect::<Vec<_>>().into()
 }
 
 struct Out<'a> {

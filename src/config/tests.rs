@@ -476,6 +476,7 @@ fn settings_can_be_read_and_set() {
             SettingKind::Flag => SettingValue::Flag((setting.get)(&config) != Some(SettingValue::Flag(true))),
             SettingKind::Number(min) => SettingValue::Number(min + 7),
             SettingKind::Word(choices) => SettingValue::Text(choices[1].to_owned()),
+            _ if setting.name == "sandbox.ports" => SettingValue::Text("443, 80".to_owned()),
             _ => SettingValue::Text("other".to_owned()),
         };
         (setting.set)(&mut config, Some(value.clone()));
@@ -524,6 +525,8 @@ fn an_invalid_sandbox_is_the_strictest_one() {
     );
     assert!(problems.is_empty(), "{problems:?}");
     assert_eq!(config.sandbox.mode, SandboxMode::Workspace);
+    let shown = show(&config, &paths(), &[]);
+    assert!(shown.contains("ports = [443]") && shown.contains("write = [\"/home/ada/x\"]"), "{shown}");
     assert_eq!((config.sandbox.write, config.sandbox.ports), (vec!["/home/ada/x".into()], Some(vec![443])));
     assert_eq!(config.agents["a"].sandbox, Some(SandboxMode::Off));
     let (config, problems) =
