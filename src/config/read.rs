@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
             return Vec::new();
         };
         let mut ports = Vec::new();
-        for item in items.iter() {
+        for item in items {
             match self.number(name, item, 1).map(u16::try_from) {
                 Some(Ok(port)) => ports.push(port),
                 Some(Err(_)) => {

@@ -76,10 +76,10 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
 }
 
 /// The list of paths or ports that a setting shows as text.
-fn list_of(text: &str) -> toml::Value {
+fn list_of(text: &str) -> Value {
     let item = |word: &str| match word.parse() {
-        Ok(port) => toml::Value::Integer(port),
-        Err(_) => toml::Value::String(word.to_owned()),
+        Ok(port) => Value::Integer(port),
+        Err(_) => Value::String(word.to_owned()),
     };
     text.split(", ").filter(|word| *word != "none").map(item).collect::<Vec<_>>().into()
 }

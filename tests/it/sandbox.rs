@@ -191,7 +191,9 @@ impl Fixture {
             "work/included/config",
             "work/.gitignore",
         ];
-        files.iter().for_each(|file| write(&format!("home/{file}")));
+        for file in files {
+            write(&format!("home/{file}"));
+        }
         write("outside/mine");
         write("outside/inherited");
         fs::create_dir_all(at("run")).unwrap();
@@ -261,7 +263,9 @@ impl Fixture {
         fn give(path: &Path, user: u32) {
             std::os::unix::fs::lchown(path, Some(user), Some(user)).unwrap();
             if path.is_dir() && !path.is_symlink() {
-                fs::read_dir(path).unwrap().for_each(|entry| give(&entry.unwrap().path(), user));
+                for entry in fs::read_dir(path).unwrap() {
+                    give(&entry.unwrap().path(), user);
+                }
             }
         }
         if let Some(user) = self.user {
@@ -362,10 +366,11 @@ fn base() -> TempDir {
     let folders = [env!("CARGO_TARGET_TMPDIR"), "/srv", "/opt", &home];
     let outside =
         folders.into_iter().filter(|folder| !folder.starts_with("/tmp") && !folder.starts_with("/var/tmp"));
-    outside.filter_map(|folder| tempfile::tempdir_in(folder).ok()).next().unwrap()
+    outside.into_iter().find_map(|folder| tempfile::tempdir_in(folder).ok()).unwrap()
 }
 
 /// The users to test as. Prints why there are none.
+#[expect(clippy::print_stdout, reason = "a test that shows nothing says so")]
 fn users() -> Vec<Option<u32>> {
     let wanted = ["__sandbox", "--mode", "required", "--"];
     let tried = Command::new(env!("CARGO_BIN_EXE_parlor")).args(wanted).output().unwrap();

@@ -181,7 +181,9 @@ fn bounds_of(state: &mut State, keys: &[SessionKey], spec: &AgentSpec) -> Option
     }
     if spec.is_elsewhere() && mode == SandboxMode::Workspace {
         let text = "No sandbox: the agent is on another machine.";
-        keys.iter().for_each(|key| call::notice(state, *key, Severity::Info, text, None));
+        for key in keys {
+            call::notice(state, *key, Severity::Info, text, None);
+        }
         return None;
     }
     let rules = &state.setup.sandbox;

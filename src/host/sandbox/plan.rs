@@ -28,7 +28,7 @@ pub(super) struct Plan {
 
 /// The folders of the user, without links.
 struct Home {
-    home: PathBuf,
+    folder: PathBuf,
     runtime: Option<PathBuf>,
     /// The sockets of the agents that keep keys.
     key_agents: Vec<PathBuf>,
@@ -38,7 +38,7 @@ impl Home {
     /// The path of an entry of a table, with links resolved; `*` matches names that exist and are no links, which anyone could
     /// have made in a temporary folder.
     fn find(&self, entry: &str) -> Vec<PathBuf> {
-        let path = self.home.join(entry);
+        let path = self.folder.join(entry);
         let matches = match (path.parent(), entry.contains('*')) {
             (Some(folder), true) => {
                 let pattern = entry.rsplit('/').next().unwrap_or(entry);
@@ -78,7 +78,7 @@ impl Plan {
         let of_gnupg = ["S.gpg-agent", "S.gpg-agent.ssh", "S.gpg-agent.extra", "S.keyboxd"];
         let of_gnupg = runtime.iter().flat_map(|folder| of_gnupg.map(|name| folder.join("gnupg").join(name)));
         let home = Home {
-            home: real("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent")),
+            folder: real("HOME").unwrap_or_else(|| PathBuf::from("/nonexistent")),
             key_agents: real("SSH_AUTH_SOCK").into_iter().chain(of_gnupg).collect(),
             runtime,
         };
@@ -95,7 +95,7 @@ impl Plan {
         let temporary = home.find_all(TEMPORARY.iter().copied());
         let moved = ["XDG_CACHE_HOME", "TMPDIR"].into_iter().filter_map(real);
         // A variable cannot open the home folder.
-        let moved = moved.filter(|folder| !home.home.starts_with(folder));
+        let moved = moved.filter(|folder| !home.folder.starts_with(folder));
         let repositories: Vec<PathBuf> = folders.iter().flat_map(|folder| git_folders(folder)).collect();
         let named: Vec<PathBuf> = folders.iter().chain(&write).cloned().collect();
         let open = named
@@ -148,7 +148,7 @@ impl Plan {
         protected.retain(|path| !folders.contains(path));
         plan.cover(&protected, &open);
         plan.hide_sockets(&home, &open);
-        if let Some(wide) = folders.iter().find(|folder| home.home.starts_with(folder)) {
+        if let Some(wide) = folders.iter().find(|folder| home.folder.starts_with(folder)) {
             plan.notes.push(format!("{} contains your home folder, which can be changed", wide.display()));
         }
         plan

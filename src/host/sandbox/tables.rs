@@ -161,7 +161,7 @@ pub const SECRETS: &[&str] = &[
 pub const READABLE: &[&str] = &[".ssh/config", ".ssh/known_hosts", ".ssh/*.pub"];
 
 /// Sockets of programs that run commands for whoever connects. `$XDG_RUNTIME_DIR` is added, without the agents of ssh and
-/// GnuPG.
+/// gpg.
 pub const WAYS_OUT: &[&str] = &[
     "/run/user/*",
     "/run/docker.sock",

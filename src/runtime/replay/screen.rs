@@ -34,7 +34,7 @@ pub struct Screen {
 pub fn run(screen: Screen) -> anyhow::Result<Vec<usize>> {
     let mut left_out = Vec::new();
     in_runtime(async {
-        left_out = Player::new(screen)?.run().await;
+        left_out = Box::pin(Player::new(screen)?.run()).await;
         Ok(())
     })?;
     Ok(left_out)
