@@ -364,9 +364,9 @@ impl Drop for Fixture {
 fn base() -> TempDir {
     let home = std::env::var("HOME").unwrap_or_default();
     let folders = [env!("CARGO_TARGET_TMPDIR"), "/srv", "/opt", &home];
-    let outside =
+    let mut outside =
         folders.into_iter().filter(|folder| !folder.starts_with("/tmp") && !folder.starts_with("/var/tmp"));
-    outside.into_iter().find_map(|folder| tempfile::tempdir_in(folder).ok()).unwrap()
+    outside.find_map(|folder| tempfile::tempdir_in(folder).ok()).unwrap()
 }
 
 /// The users to test as. Prints why there are none.
