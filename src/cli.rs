@@ -21,6 +21,7 @@ pub mod sessions;
 pub mod start;
 mod usage;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -33,13 +34,16 @@ use self::output::print;
 use self::prompt::FirstSettings;
 pub use self::session::Session;
 use crate::config::{self, Config, Origin, Paths, Problem};
-use crate::host::grants;
 use crate::host::os::private;
 use crate::host::registry::Registry;
-use crate::model::{AgentSpec, StoredGrant};
+use crate::host::{grants, sandbox};
+use crate::model::{AgentSpec, SANDBOX_COMMAND, StoredGrant};
 use crate::runtime::print::Printer;
 use crate::runtime::replay::Screen;
 use crate::ui::text::{one_line, sanitize};
+
+/// The exit code if a program could not be started in a sandbox, as shells have it.
+const SANDBOX_FAILED: u8 = 126;
 
 /// What the caller has to run after [`run`].
 #[derive(Debug, Clone)]
@@ -58,6 +62,10 @@ pub enum Next {
 
 /// Runs parlor with the arguments of the process; errors are printed to standard error.
 pub fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == SANDBOX_COMMAND) {
+        return enter_sandbox(arguments);
+    }
     let cli = match Cli::try_parse().map_err(advice::with_advice) {
         Ok(cli) => cli,
         // The message repeats the arguments, which may contain a hostile folder name.
@@ -80,6 +88,17 @@ pub fn main() -> ExitCode {
             // Standard error may be closed together with its terminal.
             let _ = Printer::stderr().print(&format!("parlor: {error:#}\n"));
             ExitCode::FAILURE
+        }
+    }
+}
+
+/// Becomes a program in a sandbox, or prints what is enforced. Nothing may start a thread before.
+fn enter_sandbox(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    match sandbox::run(arguments) {
+        Ok(notice) => Printer::stdout().print(&notice).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS),
+        Err(error) => {
+            let _ = Printer::stderr().print(&format!("parlor: {error}\n"));
+            ExitCode::from(SANDBOX_FAILED)
         }
     }
 }

@@ -27,7 +27,10 @@ pub use self::paths::Paths;
 use self::keymap::Keymap;
 use self::read::Reader;
 use crate::model::snapshot::UndoRules;
-use crate::model::{AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, Limit, McpServer, PolicyRules, Rules};
+use crate::model::{
+    AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, Limit, McpServer, PolicyRules, Rules, SandboxMode,
+    SandboxRules,
+};
 
 const TOP_KEYS: &[&str] = &[
     "agent",
@@ -44,6 +47,7 @@ const TOP_KEYS: &[&str] = &[
     "registry",
     "additional_directories",
     "sessions",
+    "sandbox",
     "undo",
     "budget",
 ];
@@ -97,6 +101,7 @@ pub struct Config {
     pub callbacks: Callbacks,
     /// Permission policy for requests of agents.
     pub policy: PolicyRules,
+    pub sandbox: SandboxRules,
     /// Snapshots of the folders of sessions.
     pub undo: UndoRules,
     /// Limits for a turn or a day.
@@ -158,6 +163,7 @@ impl Default for Config {
             callbacks: Callbacks::default(),
             policy: PolicyRules::default(),
             budget: Vec::new(),
+            sandbox: SandboxRules::default(),
             undo: UndoRules { is_on: true, ..UndoRules::default() },
             rules: Rules::default(),
             keymap: Keymap::defaults(),
@@ -342,6 +348,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     if let Some(value) = table.get("budget") {
         config.budget = read::read_budget(&mut reader, value);
     }
+    read_sandbox(&mut reader, table, &mut config, around);
     let off_in = table.get("undo").and_then(|undo| undo.get_ref().get("off_in"));
     if let Some(value) = off_in {
         config.undo.off_in = agents::read_folders(&mut reader, "undo.off_in", value, around);
@@ -365,6 +372,28 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     let mut problems = reader.problems;
     problems.sort_by_key(|problem| problem.line);
     (config, problems)
+}
+
+/// Reads the lists of `[sandbox]`. What is invalid does not allow more.
+fn read_sandbox(
+    reader: &mut Reader<'_>,
+    table: &toml::de::DeTable<'_>,
+    config: &mut Config,
+    around: &Surroundings,
+) {
+    if config.invalid.contains(&"sandbox.mode") {
+        config.sandbox.mode = SandboxMode::Required;
+    }
+    let Some(table) = table.get("sandbox").and_then(|value| value.get_ref().as_table()) else { return };
+    if let Some(value) = table.get("write") {
+        config.sandbox.write = agents::read_folders(reader, "sandbox.write", value, around);
+    }
+    if let Some(value) = table.get("read") {
+        config.sandbox.read = agents::read_folders(reader, "sandbox.read", value, around);
+    }
+    if let Some(value) = table.get("ports") {
+        config.sandbox.ports = Some(reader.ports("sandbox.ports", value));
+    }
 }
 
 #[cfg(test)]

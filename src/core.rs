@@ -225,6 +225,7 @@ fn on_agent(state: &mut State, conn: ConnId, event: AgentEvent, cx: &mut Cx) {
         }
         AgentEvent::ElicitationComplete(id) => lifecycle::requests::on_page_done(state, conn, &id, cx),
         AgentEvent::Started { pid } => lifecycle::conn::on_started(state, conn, pid),
+        AgentEvent::Sandboxed(text) => lifecycle::conn::on_sandboxed(state, conn, &text),
         AgentEvent::Ready(info) => lifecycle::conn::on_ready(state, conn, *info, cx),
         AgentEvent::InitializeFailed(error) => {
             lifecycle::conn::on_initialize_failed(state, conn, &error, cx);

@@ -22,6 +22,7 @@ pub mod os;
 pub mod patch;
 pub mod picture;
 pub mod prompt;
+pub mod sandbox;
 pub mod snapshots;
 pub mod spill;
 pub mod templates;

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::{LazyLock, RwLock};
 
 use crate::host::os::shell::{PLAIN_PATH, PLAIN_SHELL};
-use crate::host::os::{process, signals};
-use crate::model::is_refused_variable;
+use crate::host::os::{process, sandbox, signals};
+use crate::model::{SANDBOX_COMMAND, SANDBOX_SET, SANDBOX_UNSET, Sandbox, is_refused_variable};
 use portable_pty::CommandBuilder;
 
 /// Held shared while a process starts, and exclusively while parlor stops itself.
@@ -87,6 +87,8 @@ pub struct Start {
     unset: Vec<OsString>,
     folder: Option<PathBuf>,
     is_in_terminal: bool,
+    /// The arguments of the command that enters the sandbox.
+    sandbox: Option<Vec<OsString>>,
 }
 
 /// Changes of an environment: a new value for each variable, or `None` if it is unset.
@@ -118,6 +120,7 @@ impl Start {
             unset: Vec::new(),
             folder,
             is_in_terminal: false,
+            sandbox: None,
         };
         let mut start = start.with_variables(by, env)?;
         // An empty entry means the current folder of the program.
@@ -182,17 +185,48 @@ impl Start {
         self
     }
 
+    /// Runs the program in a sandbox: parlor enters it and then becomes the program, with the same process id.
+    #[must_use]
+    pub fn sandboxed(mut self, sandbox: Option<&Sandbox>) -> Self {
+        self.sandbox = sandbox.map(Sandbox::to_arguments);
+        self
+    }
+
+    /// The program to start, and the arguments before its own: those that enter the sandbox, if there is one.
+    fn outer(&self) -> (PathBuf, Vec<OsString>) {
+        let Some(sandbox) = &self.sandbox else { return (self.program.clone(), Vec::new()) };
+        let command = std::iter::once(SANDBOX_COMMAND.into()).chain(sandbox.iter().cloned());
+        (sandbox::own_program(), command.chain(["--".into(), self.program.clone().into()]).collect())
+    }
+
+    /// The variables to set, and those to remove. Those of a sandboxed program are encoded, so that the process that
+    /// enters the sandbox does not obey them.
+    fn variables(&self) -> (Vec<(OsString, OsString)>, &[OsString]) {
+        if self.sandbox.is_none() {
+            return (self.env.clone(), &self.unset);
+        }
+        let encoded = |start: &str, name: &OsString| {
+            let mut all = OsString::from(start);
+            all.push(name);
+            all
+        };
+        let unset = self.unset.iter().map(|name| (encoded(SANDBOX_UNSET, name), OsString::new()));
+        let set = self.env.iter().map(|(name, value)| (encoded(SANDBOX_SET, name), value.clone()));
+        (unset.chain(set).collect(), &[])
+    }
+
     pub fn command_line(&self) -> impl Iterator<Item = &OsStr> {
         std::iter::once(self.program.as_os_str()).chain(self.args.iter().map(OsString::as_os_str))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        for name in &self.unset {
+        let ((program, first), (set, unset)) = (self.outer(), self.variables());
+        let mut command = Command::new(program);
+        for name in unset {
             command.env_remove(name);
         }
-        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.args(first).args(&self.args).envs(set);
         if let Some(folder) = &self.folder {
             command.current_dir(folder);
         }
@@ -231,10 +265,13 @@ impl Start {
         defaults: &[(&str, &str)],
         has_input: bool,
     ) -> CommandBuilder {
+        let ((program, first), (set, unset)) = (self.outer(), self.variables());
         let mut builder = CommandBuilder::new(PLAIN_SHELL);
         let line = format!("export {PARLOR_COMMAND}=$$; {line}");
         builder.args([OsStr::new("-c"), OsStr::new(&line), zero]);
-        builder.args(self.command_line());
+        // The shell, outside of a sandbox, opens the terminal, which cannot be found in it.
+        builder.arg(program);
+        builder.args(first.iter().chain(&self.args));
         builder.set_controlling_tty(has_input);
         if let Some(folder) = &self.folder {
             builder.cwd(folder);
@@ -242,14 +279,53 @@ impl Start {
         for (name, value) in defaults {
             builder.env(name, value);
         }
-        for (name, value) in &self.env {
+        for (name, value) in set {
             builder.env(name, value);
         }
-        for name in &self.unset {
+        for name in unset {
             builder.env_remove(name);
         }
         builder
     }
+}
+
+/// What a sandbox enforces here, as text for the user.
+///
+/// # Errors
+/// The sandbox is required and incomplete; the text says why.
+pub fn try_sandbox(wanted: &Sandbox) -> Result<String, String> {
+    let mut arguments = wanted.to_arguments();
+    arguments.push("--".into());
+    run_sandbox_command(&arguments)
+}
+
+/// Runs the command that enters a sandbox; returns its output, or its error.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+pub fn run_sandbox_command(arguments: &[OsString]) -> Result<String, String> {
+    let mut command = Command::new(sandbox::own_program());
+    command.arg(SANDBOX_COMMAND).args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = spawn(&mut command).and_then(Child::wait_with_output);
+    let ended = ended.map_err(|error| format!("The sandbox could not be set up: {error}."))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if ended.status.success() {
+        return Ok(text(&ended.stdout));
+    }
+    let error = text(&ended.stderr);
+    // The dynamic linker may have written something before.
+    Err(error.rsplit("parlor: ").next().unwrap_or(&error).to_owned())
+}
+
+/// Runs a program with exactly these variables in this process. Returns only with an error.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
+pub fn replace_process(
+    program: &OsStr,
+    arguments: &[OsString],
+    environment: &BTreeMap<OsString, OsString>,
+) -> std::io::Error {
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(environment);
+    process::replace_with(&mut command)
 }
 
 /// Starts a blocking process.
@@ -359,6 +435,25 @@ mod tests {
             child.wait().unwrap();
             assert!(has_stopped, "it neither stopped nor ended");
         }
+    }
+
+    #[test]
+    fn variables_of_a_sandboxed_program_are_encoded() {
+        let env = [("LD_PRELOAD".to_owned(), "/evil.so".to_owned())];
+        let find = || Start::find(StartedBy::Agent, "true", None, &env).unwrap().args(["-x"]);
+        let inner: Vec<OsString> = find().command_line().map(OsStr::to_owned).collect();
+        let start = find().sandboxed(Some(&Sandbox::default()));
+        let command = start.command();
+        assert_eq!(command.get_program(), sandbox::own_program());
+        let args: Vec<&OsStr> = command.get_args().collect();
+        assert_eq!(args[0], SANDBOX_COMMAND);
+        assert!(args.ends_with(&["--".as_ref(), inner[0].as_os_str(), "-x".as_ref()]), "{args:?}");
+        let names: Vec<&OsStr> = command.get_envs().map(|(name, _)| name).collect();
+        assert!(names.contains(&OsStr::new("PARLOR_SANDBOX+LD_PRELOAD")), "{names:?}");
+        assert!(names.iter().all(|name| name.as_encoded_bytes().starts_with(b"PARLOR_SANDBOX")), "{names:?}");
+        let builder = start.in_shell_line("exec \"$@\"", OsStr::new("sh"), &[], false);
+        assert_eq!(builder.get_env("LD_PRELOAD"), None);
+        assert_eq!(builder.get_argv()[4], sandbox::own_program());
     }
 
     fn program(folder: &Path, name: &str) {

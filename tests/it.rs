@@ -14,6 +14,8 @@ mod it {
     mod replays;
     mod restarts;
     pub mod rig;
+    #[cfg(target_os = "linux")]
+    mod sandbox;
     mod sdk;
     mod sdk_v2;
     mod single_agents;

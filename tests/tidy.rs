@@ -279,6 +279,7 @@ fn the_environment_is_read_in_few_places() {
         "program",
         "host/terminals/start",
         "host/login",
+        "host/sandbox",
         "acp/transport/stdio",
         "acp/transport/secret",
         "acp/codec/trace",

@@ -30,6 +30,10 @@ pub(super) use calls::Pending;
 /// Maximum number of batches that wait for the app: about 8 MiB, as one has at most 256 KiB or a single long frame.
 pub const EVENT_BATCHES: usize = 32;
 
+/// Why an agent on another machine is not started.
+const NO_SANDBOX: &str = "A sandbox is required, but the agent is on another machine. \
+    Set `sandbox = \"off\"` for it, or start with `--sandbox=off`.";
+
 /// The peer's side of the app.
 #[derive(Debug)]
 pub struct App {
@@ -49,7 +53,9 @@ pub async fn run(transport: Box<dyn Transport>, options: ConnectOptions, limits:
         tap: options.tap.clone(),
         stderr_log: options.stderr_log,
     };
+    let is_refused = options.spec.is_elsewhere() && options.spec.bounds.is_some();
     let reason = match Workspace::enter(&options.spec, &folder).await {
+        Ok(_) if is_refused => CloseReason::not_started(NO_SANDBOX.to_owned()),
         Ok(workspace) => {
             peer.last_session = workspace.last_session().await;
             match start(transport, setup).await {
@@ -71,8 +77,9 @@ pub async fn run(transport: Box<dyn Transport>, options: ConnectOptions, limits:
 
 async fn drive(peer: &mut Peer, link: Link, workspace: &Workspace, app: &mut App) -> CloseReason {
     let App { events, gate, commands } = app;
-    let Link { pid, mut incoming, outgoing, stopper } = link;
+    let Link { pid, sandbox, mut incoming, outgoing, stopper } = link;
     peer.start(pid, outgoing, stopper, Instant::now());
+    peer.events.extend(sandbox.map(AgentEvent::Sandboxed));
     let (mut has_commander, mut has_listener) = (true, true);
     let mut stream = Stream::new(Instant::now());
     let mut is_waiting = false;

@@ -50,6 +50,8 @@ pub struct Setup {
 #[derive(Debug)]
 pub struct Link {
     pub pid: Option<u32>,
+    /// What the sandbox of the process enforces.
+    pub sandbox: Option<String>,
     /// Incoming messages in order; ends after `Closed`.
     pub incoming: Incoming,
     /// Outgoing messages. Dropping it closes the agent's stdin once everything is written.
@@ -78,7 +80,7 @@ impl Link {
         let stopper = Stopper { level, retry: Arc::clone(&retry) };
         let frames = OutgoingFrames { frames: queued, load };
         let ends = Ends { sink, frames, signal: StopSignal { level: receiver, retry } };
-        (Self { pid: None, incoming, outgoing, stopper }, ends)
+        (Self { pid: None, sandbox: None, incoming, outgoing, stopper }, ends)
     }
 }
 

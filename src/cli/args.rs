@@ -12,6 +12,7 @@ pub use replay::ReplayArgs;
 use super::prompt::{FirstSettings, FirstTurn};
 use super::{policy, registry, resume, sessions};
 use crate::config::{Config, Origin};
+use crate::model::SandboxMode;
 
 const USAGE: &str = "\
 parlor [OPTIONS] [FOLDER] [PROMPT] [-- PROGRAM [ARGUMENT]...]
@@ -160,6 +161,13 @@ pub struct Options {
     /// Disable terminals for agents
     #[arg(long, global = true)]
     pub no_terminal: bool,
+
+    /// Run the agent in a sandbox; without MODE, `workspace`
+    #[arg(
+        long, global = true, value_name = "MODE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "workspace", value_parser = SandboxMode::WORDS
+    )]
+    pub sandbox: Option<String>,
 
     /// Disable compatibility workarounds, to test an agent
     #[arg(long, global = true)]
@@ -326,6 +334,13 @@ impl Options {
         }
         if self.no_terminal {
             forced.push("callbacks.terminal");
+        }
+        if let Some(mode) = self.sandbox.as_deref().and_then(SandboxMode::of_word) {
+            config.sandbox.mode = mode;
+            forced.push("sandbox.mode");
+            for spec in config.agents.values_mut().chain(config.known_agents.values_mut()) {
+                spec.sandbox = None;
+            }
         }
         for callbacks in config
             .agents

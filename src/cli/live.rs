@@ -81,6 +81,7 @@ pub fn setup_of(facts: &Facts, found: &Found, config: &Config, themes: &ThemeSet
         config_file: facts.paths.config_file.clone(),
         callbacks: config.callbacks,
         policy: config.policy,
+        sandbox: config.sandbox.clone(),
         undo: config.undo.clone(),
         rules: config.rules.clone(),
         budget: config.budget.clone(),

@@ -12,7 +12,7 @@ use toml::de::DeTable;
 use super::catalogue::known;
 use super::read::{Reader, Value};
 use super::{Config, Surroundings};
-use crate::model::{AgentSpec, Callbacks, McpServer};
+use crate::model::{AgentSpec, Callbacks, McpServer, SandboxMode};
 
 pub const CALLBACK_KEYS: &[&str] = &["fs", "fs_read", "fs_write", "terminal"];
 pub(super) const AGENT_KEYS: &[&str] = &[
@@ -39,6 +39,7 @@ pub(super) const AGENT_KEYS: &[&str] = &[
     "token_command",
     "ca_file",
     "mcp",
+    "sandbox",
 ];
 pub(super) const SERVER_KEYS: &[&str] = &["name", "type", "command", "args", "env", "url", "headers"];
 
@@ -124,7 +125,8 @@ pub(super) fn read_agents(
         }
         let editor = read_string(reader, &location, "editor", table);
         let title = read_string(reader, &location, "title", table);
-        let spec = AgentSpec { title, editor, ..spec };
+        let sandbox = table.get("sandbox").map(|value| read_sandbox(reader, &location, value));
+        let spec = AgentSpec { title, editor, sandbox, ..spec };
         let is_known = spec.command.is_empty() && !spec.is_elsewhere();
         let agents = if is_known { &mut config.known_agents } else { &mut config.agents };
         agents.insert(spec.name.clone(), spec);
@@ -149,6 +151,17 @@ fn read_env_commands(
     }
     commands.sort_by_key(|(start, _)| *start);
     commands.into_iter().map(|(_, command)| command).collect()
+}
+
+/// Reads `sandbox`. An invalid value is the strictest one.
+fn read_sandbox(reader: &mut Reader<'_>, location: &str, value: &Value<'_>) -> SandboxMode {
+    let word = reader.string(&format!("{location}.sandbox"), value);
+    let Some(word) = word else { return SandboxMode::Required };
+    SandboxMode::of_word(&word).unwrap_or_else(|| {
+        let fix = format!("use one of: {}; `required` is used until then", SandboxMode::WORDS.join(", "));
+        reader.problem(&value.span(), format!("invalid value of `{location}.sandbox`"), fix);
+        SandboxMode::Required
+    })
 }
 
 /// Reads a list of folders. Relative paths are reported and ignored.

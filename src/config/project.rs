@@ -150,6 +150,7 @@ mod tests {
             ("additional_directories = [\"/\"]", "additional_directories"),
             ("[policy]\nask_commands = false", "policy.ask_commands"),
             ("[callbacks]\nterminal = true", "callbacks"),
+            ("[sandbox]\nmode = \"off\"", "sandbox"),
             ("[keys.main]\n\"ctrl+a\" = \"submit\"", "keys"),
             ("[ui]\nplain = true", "ui"),
             ("\"a\\u001b[31m\" = 1", "a⟨U+001B⟩[31m"),

@@ -133,6 +133,26 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a list of ports; other items are reported and ignored.
+    pub fn ports(&mut self, name: &str, value: &Value<'_>) -> Vec<u16> {
+        let Some(items) = value.get_ref().as_array() else {
+            self.wrong_type(name, value, "a list of ports", &format!("{} = [443]", last(name)));
+            return Vec::new();
+        };
+        let mut ports = Vec::new();
+        for item in items {
+            match self.number(name, item, 1).map(u16::try_from) {
+                Some(Ok(port)) => ports.push(port),
+                Some(Err(_)) => {
+                    self.problem(&item.span(), format!("`{name}` is out of range"), "use ports up to 65535");
+                }
+                None => {}
+            }
+        }
+        self.taken(name, value);
+        ports
+    }
+
     /// Reads a list of strings; other items are reported and ignored.
     pub fn strings(&mut self, name: &str, value: &Value<'_>) -> Option<Vec<String>> {
         let Some(items) = value.get_ref().as_array() else {

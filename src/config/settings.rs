@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::Config;
 use super::nearest::advice;
 use super::read::{Reader, Value};
-use crate::model::{Applies, Fold, Limit, SettingKind, SettingValue};
+use crate::model::{Applies, Fold, Limit, SandboxMode, SettingKind, SettingValue};
 
 /// A setting. `get` and `set` use `None` for a value that is not set.
 pub struct Setting {
@@ -34,7 +34,8 @@ pub struct Setting {
 }
 
 /// The tables of the file, in the order of `parlor config`; the first is the top of the file.
-pub const SECTIONS: [&str; 8] = ["", "callbacks", "policy", "ui", "fold", "handover", "sessions", "undo"];
+pub const SECTIONS: [&str; 9] =
+    ["", "callbacks", "policy", "sandbox", "ui", "fold", "handover", "sessions", "undo"];
 
 /// The name of the list of rules, which is not a setting of the table.
 pub const RULES: &str = "policy.rules";
@@ -54,6 +55,7 @@ const IMAGES: SettingKind = SettingKind::Word(&super::IMAGE_WAYS);
 const NOTIFY: SettingKind = SettingKind::Word(&super::NOTIFY_WAYS);
 const WIDTHS: SettingKind = SettingKind::Word(&super::WIDTHS);
 const EDITING: SettingKind = SettingKind::Word(&super::EDITING_STYLES);
+const SANDBOX: SettingKind = SettingKind::Word(&SandboxMode::WORDS);
 const FOLD: SettingKind = SettingKind::Word(&["closed", "preview", "open"]);
 const PRESET: SettingKind = SettingKind::Word(&["default", "emacs", "vim"]);
 
@@ -97,6 +99,26 @@ impl Field for Fold {
             "open" => Some(Self::Open),
             _ => None,
         }
+    }
+}
+
+impl Field for SandboxMode {
+    fn save(&self) -> Option<SettingValue> {
+        Some(SettingValue::Text(self.word().to_owned()))
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        Self::of_word(&String::load(value)?)
+    }
+}
+
+/// A list of ports, which only the configuration file can change.
+impl Field for Vec<u16> {
+    fn save(&self) -> Option<SettingValue> {
+        let ports: Vec<String> = self.iter().map(u16::to_string).collect();
+        Some(SettingValue::Text(if ports.is_empty() { "none".to_owned() } else { ports.join(", ") }))
+    }
+    fn load(value: Option<SettingValue>) -> Option<Self> {
+        Some(String::load(value)?.split(", ").filter_map(|port| port.parse().ok()).collect())
     }
 }
 
@@ -248,6 +270,15 @@ pub const SETTINGS: &[Setting] = settings! {
         { widening: Some(false) };
     "policy.command_input", PERMISSIONS, Flag, policy.command_input,
         "Allow typing into the commands of agents, whose input is empty otherwise";
+    "sandbox.mode", PERMISSIONS, SANDBOX, sandbox.mode,
+        "Run agents in a sandbox: `workspace` with what the system can enforce, `required` with all of it or not at all"
+        { applies: Applies::Later };
+    "sandbox.write", PERMISSIONS, SettingKind::File, sandbox.write,
+        "More folders and files that agents in the sandbox can write" { is_plain: false, unset: "none", applies: Applies::Later };
+    "sandbox.read", PERMISSIONS, SettingKind::File, sandbox.read,
+        "Secrets that agents in the sandbox can read" { is_plain: false, unset: "none", applies: Applies::Later };
+    "sandbox.ports", PERMISSIONS, SettingKind::File, sandbox.ports,
+        "TCP ports that agents in the sandbox can connect to" { is_plain: false, unset: "all", applies: Applies::Later };
     "callbacks.fs_read", PERMISSIONS, Flag, callbacks.fs_read,
         "Offer agents to read files" { is_plain: false, applies: Applies::Later, widening: Some(true) };
     "callbacks.fs_write", PERMISSIONS, Flag, callbacks.fs_write,

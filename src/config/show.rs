@@ -11,7 +11,8 @@ use super::keymap::actions;
 use super::settings::{self, SECTIONS};
 use super::{Config, Origin, Paths, Problem};
 use crate::model::{
-    AgentSpec, Callbacks, Carrier, McpServer, Remote, SettingValue, TokenSource, WireSpec, shown_url,
+    AgentSpec, Callbacks, Carrier, McpServer, Remote, SandboxMode, SettingKind, SettingValue, TokenSource,
+    WireSpec, shown_url,
 };
 
 /// Formats all effective values, each with its origin as a comment.
@@ -38,6 +39,9 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
             let key = setting.place().1;
             match (setting.get)(config) {
                 Some(SettingValue::Flag(flag)) => out.value(setting.name, key, flag),
+                Some(SettingValue::Text(text)) if matches!(setting.kind, SettingKind::File) => {
+                    out.value(setting.name, key, list_of(&text));
+                }
                 Some(SettingValue::Text(text)) => out.value(setting.name, key, text),
                 Some(SettingValue::Number(number)) => {
                     out.value(setting.name, key, i64::try_from(number).unwrap_or(i64::MAX));
@@ -69,6 +73,15 @@ pub fn show(config: &Config, paths: &Paths, problems: &[Problem]) -> String {
     }
     out.keys();
     out.text
+}
+
+/// The list of paths or ports that a setting shows as text.
+fn list_of(text: &str) -> Value {
+    let item = |word: &str| match word.parse() {
+        Ok(port) => Value::Integer(port),
+        Err(_) => Value::String(word.to_owned()),
+    };
+    text.split(", ").filter(|word| *word != "none").map(item).collect::<Vec<_>>().into()
 }
 
 struct Out<'a> {
@@ -116,6 +129,7 @@ impl Out<'_> {
             self.field(&location, "command", spec.command.as_str());
             self.field(&location, "args", shown_arguments(&spec.args));
         }
+        self.optional(&location, "sandbox", spec.sandbox.map(SandboxMode::word));
         self.optional(&location, "cwd", spec.cwd.as_ref().map(|cwd| cwd.to_string_lossy().into_owned()));
         self.callbacks(&location, spec.callbacks, spec.ssh.is_some());
         self.wire(&location, &spec.wire);

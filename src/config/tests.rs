@@ -94,6 +94,8 @@ fn a_complete_file_is_parsed() {
             remote: None,
             ssh: None,
             editor: None,
+            sandbox: None,
+            bounds: None,
         }
     );
     let other = config.agents.get("other").unwrap();
@@ -475,6 +477,7 @@ fn settings_can_be_read_and_set() {
             SettingKind::Number(min) => SettingValue::Number(min + 7),
             SettingKind::Word(choices) => SettingValue::Text(choices[1].to_owned()),
             _ if setting.name == settings::BUDGET => SettingValue::Text("turn 1 min, day 2.5 USD".to_owned()),
+            _ if setting.name == "sandbox.ports" => SettingValue::Text("443, 80".to_owned()),
             _ => SettingValue::Text("other".to_owned()),
         };
         (setting.set)(&mut config, Some(value.clone()));
@@ -526,4 +529,22 @@ fn notify_accepts_its_former_values() {
         problems[0].contains("unknown value `of` for `notify`") && problems[0].contains("off"),
         "{problems:?}"
     );
+}
+
+#[test]
+fn an_invalid_sandbox_is_the_strictest_one() {
+    let (config, problems) = parse(
+        "[sandbox]\nmode = \"workspace\"\nwrite = [\"~/x\"]\nports = [443]\n[agents.a]\ncommand = \"a\"\nsandbox = \"off\"\n",
+    );
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(config.sandbox.mode, SandboxMode::Workspace);
+    let shown = show(&config, &paths(), &[]);
+    assert!(shown.contains("ports = [443]") && shown.contains("write = [\"/home/ada/x\"]"), "{shown}");
+    assert_eq!((config.sandbox.write, config.sandbox.ports), (vec!["/home/ada/x".into()], Some(vec![443])));
+    assert_eq!(config.agents["a"].sandbox, Some(SandboxMode::Off));
+    let (config, problems) =
+        parse("[sandbox]\nmode = \"requird\"\nports = \"x\"\n[agents.a]\ncommand = \"a\"\nsandbox = true\n");
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert_eq!((config.sandbox.mode, config.sandbox.ports), (SandboxMode::Required, Some(Vec::new())));
+    assert_eq!(config.agents["a"].sandbox, Some(SandboxMode::Required));
 }

@@ -40,8 +40,9 @@ use std::time::Instant;
 use crate::model::snapshot::UndoRules;
 use crate::model::{
     AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, Limit,
-    McpServer, PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SessionInfo, SessionKey,
-    SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved, UserRoot,
+    McpServer, PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SandboxRules,
+    SessionInfo, SessionKey, SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved,
+    UserRoot,
 };
 
 use super::{DayBudget, Session, Sessions};
@@ -213,6 +214,7 @@ pub struct Setup {
     /// Callbacks for agents without individual settings.
     pub callbacks: Callbacks,
     pub policy: PolicyRules,
+    pub sandbox: SandboxRules,
     pub undo: UndoRules,
     /// Limits for a turn or a day.
     pub budget: Vec<Limit>,

@@ -12,6 +12,7 @@ pub mod pipe;
 pub mod private;
 pub mod process;
 pub mod pty;
+pub mod sandbox;
 pub mod shell;
 pub mod signals;
 pub mod terminal;

@@ -18,8 +18,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::lock::lock;
 use crate::model::{
-    ConnId, Raw, RequestId, RpcError, ServiceEvent, SessionKey, TerminalCommand, TerminalId, TerminalJob,
-    TerminalSize,
+    ConnId, Raw, RequestId, RpcError, Sandbox, ServiceEvent, SessionKey, TerminalCommand, TerminalId,
+    TerminalJob, TerminalSize,
 };
 
 mod backlog;
@@ -119,7 +119,16 @@ impl Terminals {
     /// Executes a job. Never blocks: slow work is done on other threads.
     pub fn run(&self, job: TerminalJob) {
         match job {
-            TerminalJob::Create { conn, request_id, session, mut command, within, has_input, size } => {
+            TerminalJob::Create {
+                conn,
+                request_id,
+                session,
+                mut command,
+                within,
+                has_input,
+                size,
+                sandbox,
+            } => {
                 let inner = Arc::clone(&self.inner);
                 let line = start::line_for_people(&command);
                 let started = thread::Builder::new().name("terminal".to_owned()).spawn(move || {
@@ -139,8 +148,8 @@ impl Terminals {
                             return;
                         }
                     }
-                    let created =
-                        create(&inner, Asked { conn, request_id, session }, &command, has_input, size);
+                    let asked = Asked { conn, request_id, session };
+                    let created = create(&inner, asked, &command, has_input, size, sandbox.as_deref());
                     // The thread of a running command must not keep `Inner` alive, because dropping it kills the
                     // command.
                     let (drain, backlog) = (Arc::clone(&inner.drain), Arc::clone(&inner.backlog));
@@ -386,12 +395,13 @@ fn create(
     command: &TerminalCommand,
     has_input: bool,
     size: TerminalSize,
+    sandbox: Option<&Sandbox>,
 ) -> Option<(Arc<Live>, Output)> {
     let Asked { conn, request_id, session } = asked;
     let shown = start::line_for_people(command);
     let started =
         |result| ServiceEvent::TerminalStarted { conn, request_id, session, command: shown.clone(), result };
-    let start = || Ok((start::start(command, has_input, size)?, Box::new(|| ()) as OnExit));
+    let start = || Ok((start::start(command, has_input, size, sandbox)?, Box::new(|| ()) as OnExit));
     let id = TerminalId::from(format!("term-{}", unique()));
     launch(inner, Owner::Agent(conn), id, command.output_limit_bytes, start, started)
 }

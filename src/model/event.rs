@@ -13,6 +13,8 @@ pub enum AgentEvent {
         /// The process id, if it is a child of parlor.
         pid: Option<u32>,
     },
+    /// What its sandbox enforces.
+    Sandboxed(String),
     /// `initialize` succeeded.
     Ready(Box<AgentInfo>),
     /// `initialize` failed permanently. `Closed` follows when the process ends.

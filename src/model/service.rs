@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::snapshot::SnapshotNews;
 use super::{
     AgentSpec, Allowance, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
-    Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, ServedFile, SessionKey, StoredGrant,
+    Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, Sandbox, ServedFile, SessionKey, StoredGrant,
     TemplateList, TerminalCommand, TerminalId,
 };
 
@@ -58,6 +58,7 @@ pub enum TerminalJob {
         /// Whether the user can type into it; without it, the command has no input.
         has_input: bool,
         size: TerminalSize,
+        sandbox: Option<Box<Sandbox>>,
     },
     /// Run a command line that the user typed, in the user's shell; returns [`ServiceEvent::ShellStarted`]. Its final
     /// folder and environment are those of the session's next command.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ProviderRequest, Remote, RemoteFolder, Ssh};
+use super::{ProviderRequest, Remote, RemoteFolder, Sandbox, SandboxMode, Ssh};
 
 /// How to start one agent, resolved from configuration, catalogue or command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -32,6 +32,10 @@ pub struct AgentSpec {
     /// The command to open the agent's files, with `{path}` and `{line}`; `None` for the general one, if the
     /// files are local.
     pub editor: Option<String>,
+    /// Whether it runs in a sandbox; `None` for the general setting.
+    pub sandbox: Option<SandboxMode>,
+    /// The bounds of its process, once it is started.
+    pub bounds: Option<Box<Sandbox>>,
 }
 
 impl AgentSpec {

@@ -77,6 +77,20 @@ fn lines_of_a_pipe_answer_questions_only_if_allowed() {
 }
 
 #[test]
+fn an_agent_in_a_sandbox_says_so_and_runs_its_commands_there() {
+    let args = ["demo", "--plain", "--sandbox=required", "--permissions", "ask"];
+    let (log, is_well) = run(&args, "/run\n1\n1\n");
+    if log.contains("--sandbox=off") {
+        println!("not tested: {log}");
+        return;
+    }
+    assert!(is_well && log.contains("Sandbox: the agent writes only in the session's folders"), "{log}");
+    assert!(log.contains("The command finished."), "{log}");
+    let (log, _) = run(&["demo", "--plain"], "/help\n");
+    assert!(!log.contains("Sandbox"), "{log}");
+}
+
+#[test]
 fn without_answers_a_request_is_rejected_and_parlor_ends() {
     let (log, is_well) = run(&["demo", "--plain"], "/edit\n");
     assert!(is_well, "{log}");

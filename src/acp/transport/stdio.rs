@@ -72,6 +72,12 @@ impl Stdio {
         Ok(())
     }
 
+    /// What the sandbox of the process enforces.
+    fn try_sandbox(&self) -> Result<Option<String>, CloseReason> {
+        let notice = self.spec.bounds.as_deref().map(program::try_sandbox);
+        notice.transpose().map_err(CloseReason::not_started)
+    }
+
     fn command(&self) -> Result<Command, CloseReason> {
         if !self.cwd.is_dir() {
             let (folder, advice) =
@@ -86,7 +92,8 @@ impl Stdio {
             }
             (reason, _) => reason,
         });
-        let mut command = start?.tied_to_this_run().args(&self.spec.args).task();
+        let mut command =
+            start?.tied_to_this_run().args(&self.spec.args).sandboxed(self.spec.bounds.as_deref()).task();
         command.stdin(Pipe::piped()).stdout(Pipe::piped()).stderr(Pipe::piped());
         command.kill_on_drop(true);
         Ok(command)
@@ -106,6 +113,7 @@ impl Stdio {
 impl Transport for Stdio {
     fn start(mut self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         self.read_variables()?;
+        let sandbox = self.try_sandbox()?;
         let mut command = self.command()?;
         let mut child = program::spawn_task(&mut command).map_err(|error| self.not_started(&error))?;
         let pid = child.id();
@@ -141,7 +149,7 @@ impl Transport for Stdio {
             reader.close(end).await;
             drop(closed_sender);
         });
-        Ok(Link { pid, ..link })
+        Ok(Link { pid, sandbox, ..link })
     }
 }
 

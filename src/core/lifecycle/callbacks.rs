@@ -307,6 +307,7 @@ fn start(
     };
     let starting = Starting { command: access_of(&command), allowed };
     open.open_requests.insert(request_id, RequestClass::TerminalCreate(Box::new(Some(starting))));
+    let sandbox = open.spec.bounds.clone();
     let within = is_bound.then_some(roots);
     let has_input = state.setup.policy.command_input;
     let size = shell::size_of(state.output_room, false, false);
@@ -318,6 +319,7 @@ fn start(
         within,
         has_input,
         size,
+        sandbox,
     }));
 }
 

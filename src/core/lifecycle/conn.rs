@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{
     AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, Decider, ExitInfo, RemoteFolder,
-    SessionKey, Severity, TerminalJob,
+    Sandbox, SandboxMode, SandboxRules, SessionKey, Severity, TerminalJob,
 };
 
 use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, unsupported, version};
@@ -154,7 +154,8 @@ fn connect(
         return None;
     }
     let cwd = keys.first().and_then(|key| state.sessions.get(key))?.workspace.cwd.clone();
-    let spec = version::with_known(state, spec);
+    let mut spec = version::with_known(state, spec);
+    spec.bounds = bounds_of(state, keys, &spec).map(Box::new);
     state.next.conn += 1;
     let id = ConnId(state.next.conn);
     for key in keys {
@@ -170,6 +171,36 @@ fn connect(
     state.withdraw(|consequence| matches!(consequence, Consequence::Restart(key) if keys.contains(key)));
     cx.effects.push(Effect::Connect { conn: id, spec, cwd, delay });
     Some(id)
+}
+
+/// The sandbox of a process for these sessions. `acp` does not start an agent on another machine if it is required.
+fn bounds_of(state: &mut State, keys: &[SessionKey], spec: &AgentSpec) -> Option<Sandbox> {
+    let mode = spec.sandbox.unwrap_or(state.setup.sandbox.mode);
+    if mode == SandboxMode::Off {
+        return None;
+    }
+    if spec.is_elsewhere() && mode == SandboxMode::Workspace {
+        let text = "No sandbox: the agent is on another machine.";
+        for key in keys {
+            call::notice(state, *key, Severity::Info, text, None);
+        }
+        return None;
+    }
+    let rules = &state.setup.sandbox;
+    let words = std::iter::once(&spec.name).chain(std::iter::once(&spec.command)).chain(&spec.args);
+    let sessions = keys.iter().filter_map(|key| state.sessions.get(key));
+    Some(Sandbox {
+        rules: SandboxRules { mode, ..rules.clone() },
+        names: words.map(|word| program_name(word).to_owned()).collect(),
+        folders: sessions.flat_map(|session| session.workspace.roots()).collect(),
+        own_folders: state.setup.own_folders.clone(),
+    })
+}
+
+/// The name of a program or package: `codex-acp` of `npx @zed-industries/codex-acp@1.2`.
+fn program_name(word: &str) -> &str {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    name.split('@').next().unwrap_or(name)
 }
 
 /// Drops closed connections without sessions.
@@ -212,6 +243,16 @@ pub(in crate::core) fn on_started(state: &mut State, conn: ConnId, pid: Option<u
     // It is recorded with each session, so that the process can be found if parlor is killed.
     for key in lookup::sessions_of(state, conn, true) {
         state.sessions.touch(key);
+    }
+}
+
+/// Says in each session of the process what its sandbox enforces.
+pub(in crate::core) fn on_sandboxed(state: &mut State, conn: ConnId, text: &str) {
+    if let Some(conn) = state.conns.get_mut(&conn) {
+        conn.sandbox = Some(text.to_owned());
+    }
+    for key in lookup::sessions_of(state, conn, false) {
+        call::notice(state, key, Severity::Info, text, None);
     }
 }
 

@@ -158,6 +158,16 @@ pub(in crate::core) fn open_if_ready(state: &mut State, conn: ConnId, key: Sessi
 /// Opens a session on its connection, which is ready. After a crash the transcript stays if the agent can resume; a
 /// session from the list is loaded, because only a load replays its history.
 pub(in crate::core) fn open(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    let session = state.sessions.get(&key);
+    let conn = state.conn_of(key).zip(session).filter(|(conn, session)| !tab::has_room(conn, session));
+    if let Some((former, spec)) = conn.map(|(conn, _)| (conn.id, conn.spec.clone())) {
+        // The sandbox of this process is for other folders.
+        conn::join_or_connect(state, key, spec, cx);
+        if lookup::sessions_of(state, former, false).is_empty() {
+            conn::retire(state, former, false, cx);
+        }
+        return;
+    }
     if unstable::must_wait(state, key) || servers::must_wait(state, key, cx) {
         return;
     }

@@ -28,6 +28,8 @@ pub struct Conn {
     /// The providers of its models, if reported.
     pub providers: Vec<Provider>,
     pub pid: Option<u32>,
+    /// What the sandbox of the process enforces.
+    pub sandbox: Option<String>,
     /// Since when the connection to the server is interrupted, while parlor tries to restore it.
     pub interrupted: Option<Instant>,
     /// Calls without a response yet, by number.
@@ -64,6 +66,7 @@ impl Conn {
             login_line: None,
             providers: Vec::new(),
             pid: None,
+            sandbox: None,
             interrupted: None,
             open_calls: BTreeMap::new(),
             crashes: Vec::new(),

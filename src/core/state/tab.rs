@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::model::{AgentSpec, ConnId, SessionKey};
+use crate::model::{AgentSpec, ConnId, SandboxMode, SessionKey};
 
 use super::lookup;
 use crate::core::{Conn, Session, SessionPhase, State, UnseenKind};
@@ -101,6 +101,11 @@ pub(in crate::core) fn is_same_program(one: &AgentSpec, other: &AgentSpec) -> bo
     one.command == other.command && one.args == other.args && url(one) == url(other) && one.ssh == other.ssh
 }
 
+/// Whether the sandbox of a process, if it has one, has the folders of a session.
+pub(in crate::core) fn has_room(conn: &Conn, session: &Session) -> bool {
+    conn.spec.bounds.as_ref().is_none_or(|bounds| bounds.covers(&session.workspace.roots()))
+}
+
 /// The live connection of the same agent that a session in this folder can share.
 pub(in crate::core) fn to_share(
     state: &State,
@@ -108,8 +113,13 @@ pub(in crate::core) fn to_share(
     folder: &Path,
     except: Option<SessionKey>,
 ) -> Option<ConnId> {
+    let mode = spec.sandbox.unwrap_or(state.setup.sandbox.mode);
+    let is_sandboxed = mode != SandboxMode::Off && !spec.is_elsewhere();
+    let wanted = except.and_then(|key| state.sessions.get(&key));
     let is_it = |conn: &&Conn| {
         conn.is_alive()
+            && conn.spec.bounds.is_some() == is_sandboxed
+            && wanted.is_none_or(|session| has_room(conn, session))
             && is_same_program(&conn.spec, spec)
             && tabs(state).any(|session| {
                 session.conn == Some(conn.id)

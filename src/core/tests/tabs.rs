@@ -29,6 +29,31 @@ fn two_tabs_of_one_agent_in_one_folder_share_its_process() {
 }
 
 #[test]
+fn a_process_in_a_sandbox_is_shared_only_by_sessions_with_its_folders() {
+    let mut app = TestCore::ready();
+    app.state.setup.sandbox.mode = SandboxMode::Workspace;
+    let folders = |app: &TestCore, key: SessionKey| {
+        let conn = app.state.conn_of(key).unwrap();
+        (conn.id, conn.spec.bounds.as_ref().map(|bounds| bounds.folders.clone()))
+    };
+    let key = app.open_tab("/code/shop", fake());
+    let (conn, bounds) = folders(&app, key);
+    assert_ne!(conn, CONN, "that process has no sandbox");
+    assert_eq!(bounds.unwrap(), [PathBuf::from("/code/shop")]);
+    let other = app.open_tab("/code/shop", fake());
+    assert_eq!(folders(&app, other).0, conn);
+    // A session that the agent lists can be in another folder.
+    app.state.sessions.get_mut(&other).unwrap().workspace.cwd = "/code/lib".into();
+    app.flow(|state, cx| crate::core::lifecycle::open::open(state, other, cx));
+    let (moved, bounds) = folders(&app, other);
+    assert_ne!(moved, conn);
+    assert_eq!(bounds.unwrap(), [PathBuf::from("/code/lib")]);
+    app.state.setup.sandbox.mode = SandboxMode::Off;
+    let free = app.open_tab("/code/shop", fake());
+    assert_eq!(folders(&app, free), (CONN, None));
+}
+
+#[test]
 fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
     let mut app = TestCore::started();
     let key = app.open_tab("/code/shop", fake());

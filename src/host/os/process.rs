@@ -62,6 +62,11 @@ pub fn in_own_group(command: &mut Command) {
     command.process_group(0);
 }
 
+/// Runs the program of a command in this process. Returns only with an error.
+pub fn replace_with(command: &mut Command) -> std::io::Error {
+    command.exec()
+}
+
 pub fn exit_info(status: ExitStatus) -> ExitInfo {
     ExitInfo { code: status.code(), signal: status.signal().map(signals::name) }
 }

@@ -17,7 +17,7 @@ use super::output::Output;
 use crate::host::os::process::ProcessId;
 use crate::host::os::pty;
 use crate::host::os::shell::{PLAIN_SHELL, POSIX_SHELLS};
-use crate::model::{TerminalCommand, TerminalSize};
+use crate::model::{Sandbox, TerminalCommand, TerminalSize};
 use crate::program::{Start, StartedBy};
 
 /// Set before the agent's own variables: no pager, no prompt, and colours.
@@ -76,6 +76,7 @@ pub(super) fn start(
     command: &TerminalCommand,
     has_input: bool,
     size: TerminalSize,
+    sandbox: Option<&Sandbox>,
 ) -> Result<Running, StartError> {
     let system = |error: &dyn fmt::Display| StartError::System(error.to_string());
     let folder = match &command.cwd {
@@ -85,7 +86,7 @@ pub(super) fn start(
     if !folder.is_dir() {
         return Err(StartError::NoFolder(folder));
     }
-    let start = find(command, &folder)?.tied_to_this_run();
+    let start = find(command, &folder)?.tied_to_this_run().sandboxed(sandbox);
 
     let pair = native_pty_system().openpty(pty_size(size)).map_err(|error| system(&error))?;
     let write_only = || pair.master.tty_name().filter(|name| pty::make_write_only(name));

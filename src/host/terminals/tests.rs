@@ -72,6 +72,7 @@ impl Rig {
             within: None,
             has_input: false,
             size: SIZE,
+            sandbox: None,
         });
         loop {
             if let ServiceEvent::TerminalStarted { command, result, .. } = self.next(PATIENCE).unwrap() {
@@ -498,6 +499,7 @@ fn a_command_bound_to_folders_does_not_start_outside_through_a_link() {
         within: Some(vec![root.clone()]),
         has_input: false,
         size: SIZE,
+        sandbox: None,
     };
     rig.terminals.run(job(root.join("link")));
     let event = rig.next(PATIENCE).unwrap();

@@ -103,8 +103,10 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
         facts.push(("environment", names.join(", ")));
     }
     if let Some(pid) = conn.pid {
-        facts.push(("process", pid.to_string()));
+        let sandbox = if conn.spec.bounds.is_some() { " (in a sandbox)" } else { "" };
+        facts.push(("process", format!("{pid}{sandbox}")));
     }
+    facts.extend(conn.sandbox.clone().map(|text| ("sandbox", text)));
     if let Some(id) = &ctx.session.id {
         facts.push(("session", id.to_string()));
     }

@@ -349,6 +349,7 @@ pub fn on_news(app: &mut App, news: ConfigNews, cx: &mut Cx) {
         setup.mcp_servers = new.mcp_servers;
         setup.callbacks = new.callbacks;
         setup.policy = new.policy;
+        setup.sandbox = new.sandbox;
         setup.undo = new.undo;
         setup.rules = new.rules;
         setup.budget = new.budget;

@@ -18,7 +18,7 @@ use crate::acp::tap::{Direction, Tap};
 use crate::acp::transport::memory;
 use crate::acp::transport::{Link, Setup, Transport};
 use crate::acp::{ConnectOptions, Connection, connect};
-use crate::model::{AgentCommand, AgentEvent, AgentSpec, AnomalyKind, CallError, CloseReason};
+use crate::model::{AgentCommand, AgentEvent, AgentSpec, AnomalyKind, CallError, CloseReason, Remote};
 
 #[tokio::test]
 async fn a_rejected_handshake_is_retried_in_other_forms_and_then_fails() {
@@ -217,6 +217,17 @@ async fn a_missing_program_closes_the_connection() {
     assert!(matches!(reason, CloseReason::NotStarted { is_missing: true, .. }), "{reason:?}");
     // It is a race whether the call is accepted; if so, it gets a reply.
     assert!(events.iter().all(|event| matches!(event, AgentEvent::Replied(_, Err(CallError::Lost)))));
+}
+
+#[tokio::test]
+async fn an_agent_elsewhere_is_refused_if_a_sandbox_is_required() {
+    let remote = Remote { url: "http://127.0.0.1:9/acp".to_owned(), ..Remote::default() };
+    let spec = AgentSpec { remote: Some(remote), bounds: Some(Box::default()), ..AgentSpec::default() };
+    let connection = connect(ConnectOptions { spec, ..options(Tap::default()) }, Gate::default());
+    let mut app = App { connection, events: VecDeque::new() };
+    let (_, reason) = app.rest().await;
+    let CloseReason::NotStarted { error, .. } = reason else { panic!("{reason:?}") };
+    assert!(error.starts_with("A sandbox is required"), "{error}");
 }
 
 #[tokio::test]

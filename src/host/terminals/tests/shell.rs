@@ -260,6 +260,7 @@ fn commands_of_agents_read_input_only_if_enabled() {
             within: None,
             has_input,
             size: SIZE,
+            sandbox: None,
         });
         let id = loop {
             if let ServiceEvent::TerminalStarted { result, .. } = rig.next(PATIENCE).unwrap() {

@@ -1,0 +1,107 @@
+//! The sandbox of agents: `parlor __sandbox` enters it and becomes the program.
+//!
+//! Invariants: it runs before any thread exists; nothing that an agent chose decides about the bounds, so its variables
+//! are set only for the program, and links and git data in its folders are checked; what cannot be enforced is said
+//! before the program starts, and with `required` it is not started.
+
+mod plan;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use self::plan::Plan;
+use super::os::files;
+use super::os::sandbox::{self, Cover};
+use crate::model::{SANDBOX_SET, SANDBOX_UNSET, Sandbox, SandboxMode};
+use crate::program;
+
+/// The only argument to try whether namespaces can be entered.
+const NAMESPACES: &str = "--namespaces";
+
+const ADVICE: &str = "Start without a sandbox: `--sandbox=off`.";
+
+/// Enters the sandbox of these arguments and becomes the program after `--`. Returns the text that says what is enforced if
+/// there is no program, otherwise only with an error.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<String, String> {
+    sandbox::close_inherited();
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments == [NAMESPACES] {
+        return sandbox::enter_namespaces().map(|()| String::new());
+    }
+    let (wanted, program) =
+        Sandbox::of_arguments(arguments).ok_or("invalid arguments of the sandbox".to_owned())?;
+    let missing = enter(&wanted).map_err(|error| format!("no sandbox: {error}. {ADVICE}"))?;
+    if wanted.rules.mode == SandboxMode::Required && !missing.is_empty() {
+        return Err(format!("the sandbox is incomplete: {}. {ADVICE}", missing.join("; ")));
+    }
+    let Some((name, arguments)) = program.split_first() else {
+        return Ok(notice(&wanted, &missing));
+    };
+    let error = program::replace_process(name, arguments, &environment(std::env::vars_os()));
+    Err(format!("could not start {}: {error}", name.display()))
+}
+
+/// Restricts this process; returns what could not be enforced.
+fn enter(wanted: &Sandbox) -> Result<Vec<String>, String> {
+    let folder = std::env::current_dir().map_err(|error| format!("the working folder: {error}"))?;
+    let plan = Plan::of(wanted, |name| std::env::var_os(name));
+    let mut missing = plan.notes.clone();
+    // Half of it would leave this process as another user. AppArmor can deny the second half.
+    let namespaces =
+        program::run_sandbox_command(&[NAMESPACES.into()]).and_then(|_| sandbox::enter_namespaces());
+    match namespaces {
+        Ok(()) => missing.extend(sandbox::cover(&plan.covers)),
+        Err(error) => missing.push(format!("{error}, so hooks, settings and sockets are not protected")),
+    }
+    // The folder that the process is in may now be below a mount.
+    std::env::set_current_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    missing.extend(sandbox::drop_capabilities().err());
+    match sandbox::restrict(&plan.bounds) {
+        Ok(more) => missing.extend(more),
+        Err(error) if wanted.rules.mode == SandboxMode::Required => return Err(error),
+        Err(error) => missing.push(format!("{error}, so reading and writing is not limited")),
+    }
+    Ok(missing)
+}
+
+fn notice(wanted: &Sandbox, missing: &[String]) -> String {
+    let network = match wanted.rules.ports.as_deref() {
+        None => "Network not limited.".to_owned(),
+        Some([]) => "No TCP connections.".to_owned(),
+        Some(ports) => {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            format!("TCP connections only to port {}.", ports.join(", "))
+        }
+    };
+    let missing = match missing {
+        [] => String::new(),
+        missing => format!(" Not enforced here: {}.", missing.join("; ")),
+    };
+    format!(
+        "Sandbox: the agent writes only in the session's folders, its own state, caches and temporary folders, and \
+         does not read known secrets. {network}{missing}"
+    )
+}
+
+/// The variables of the program: those of this process, with the changes that the parent encoded.
+fn environment(all: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<OsString, OsString> {
+    let (mut own, mut changes) = (BTreeMap::new(), Vec::new());
+    for (name, value) in all {
+        let bytes = files::bytes(&name);
+        if let Some(name) = bytes.strip_prefix(SANDBOX_SET.as_bytes()) {
+            changes.push((files::from_bytes(name), Some(value)));
+        } else if let Some(name) = bytes.strip_prefix(SANDBOX_UNSET.as_bytes()) {
+            changes.push((files::from_bytes(name), None));
+        } else {
+            own.insert(name, value);
+        }
+    }
+    for (name, value) in changes {
+        match value {
+            Some(value) => own.insert(name, value),
+            None => own.remove(&name),
+        };
+    }
+    own
+}

@@ -1,0 +1,148 @@
+//! The sandbox of an agent: what the user configured, and the bounds of one process.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The hidden subcommand that enters a sandbox and then becomes the program.
+pub const SANDBOX_COMMAND: &str = "__sandbox";
+
+/// What begins the name of a variable for the program in a sandbox. The process that sets the sandbox up must not
+/// obey the variables of an agent, such as `LD_PRELOAD` or `HOME`.
+pub const SANDBOX_SET: &str = "PARLOR_SANDBOX+";
+
+/// What begins the name of a variable that the program in a sandbox does not get.
+pub const SANDBOX_UNSET: &str = "PARLOR_SANDBOX-";
+
+/// Whether agents run in a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SandboxMode {
+    #[default]
+    Off,
+    /// With what this machine can enforce.
+    Workspace,
+    /// Not without all of it.
+    Required,
+}
+
+impl SandboxMode {
+    /// The words of the configuration.
+    pub const WORDS: [&str; 3] = ["off", "workspace", "required"];
+
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::Off, Self::Workspace, Self::Required].into_iter().find(|mode| mode.word() == word)
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Workspace => "workspace",
+            Self::Required => "required",
+        }
+    }
+}
+
+/// The section `[sandbox]` of the configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SandboxRules {
+    pub mode: SandboxMode,
+    /// More folders and files that can be written.
+    pub write: Vec<PathBuf>,
+    /// Secrets that can be read.
+    pub read: Vec<PathBuf>,
+    /// The TCP ports that can be connected to; `None`: all.
+    pub ports: Option<Vec<u16>>,
+}
+
+/// The bounds of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sandbox {
+    pub rules: SandboxRules,
+    /// The name of the agent and of its program, by which its own folders are known.
+    pub names: Vec<String>,
+    /// The folders of the session.
+    pub folders: Vec<PathBuf>,
+    /// The folders of parlor, which cannot be read.
+    pub own_folders: Vec<PathBuf>,
+}
+
+impl Sandbox {
+    /// Whether a session with these folders can use a process in this sandbox.
+    pub fn covers(&self, folders: &[PathBuf]) -> bool {
+        folders.iter().all(|folder| self.folders.contains(folder))
+    }
+
+    /// The arguments of [`SANDBOX_COMMAND`]. Not JSON: paths need not be text.
+    pub fn to_arguments(&self) -> Vec<OsString> {
+        let paths = [
+            ("--folder", &self.folders),
+            ("--own", &self.own_folders),
+            ("--write", &self.rules.write),
+            ("--read", &self.rules.read),
+        ];
+        let mut all: Vec<OsString> = vec!["--mode".into(), self.rules.mode.word().into()];
+        for (option, values) in paths {
+            all.extend(values.iter().flat_map(|value| [option.into(), value.into()]));
+        }
+        all.extend(self.names.iter().flat_map(|name| ["--name".into(), name.into()]));
+        if let Some(ports) = &self.rules.ports {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            all.extend(["--ports".into(), ports.join(",").into()]);
+        }
+        all
+    }
+
+    /// Reads the arguments, and returns those after `--`. `None`: they are invalid.
+    pub fn of_arguments(arguments: impl IntoIterator<Item = OsString>) -> Option<(Self, Vec<OsString>)> {
+        let (mut sandbox, mut arguments) = (Self::default(), arguments.into_iter());
+        loop {
+            let option = arguments.next()?;
+            if option == "--" {
+                return Some((sandbox, arguments.collect()));
+            }
+            let value = arguments.next()?;
+            match (option.to_str()?, value.to_str()) {
+                ("--folder", _) => sandbox.folders.push(value.into()),
+                ("--own", _) => sandbox.own_folders.push(value.into()),
+                ("--write", _) => sandbox.rules.write.push(value.into()),
+                ("--read", _) => sandbox.rules.read.push(value.into()),
+                ("--mode", Some(word)) => sandbox.rules.mode = SandboxMode::of_word(word)?,
+                ("--name", Some(name)) => sandbox.names.push(name.to_owned()),
+                ("--ports", Some(list)) => {
+                    let ports = list.split(',').filter(|port| !port.is_empty()).map(str::parse);
+                    sandbox.rules.ports = Some(ports.collect::<Result<_, _>>().ok()?);
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_as_they_were_written() {
+        let sandbox = Sandbox {
+            rules: SandboxRules {
+                mode: SandboxMode::Required,
+                write: vec!["/w -- x".into()],
+                read: vec!["/r".into()],
+                ports: Some(vec![443, 80]),
+            },
+            names: vec!["claude".to_owned()],
+            folders: vec!["/a".into(), "/b".into()],
+            own_folders: vec!["/own".into()],
+        };
+        let program = ["--".into(), "sh".into(), "--".into()];
+        let read = Sandbox::of_arguments(sandbox.to_arguments().into_iter().chain(program)).unwrap();
+        assert_eq!(read, (sandbox, vec!["sh".into(), "--".into()]));
+        let none = Sandbox {
+            rules: SandboxRules { ports: Some(Vec::new()), ..SandboxRules::default() },
+            ..Sandbox::default()
+        };
+        let read = Sandbox::of_arguments(none.to_arguments().into_iter().chain(["--".into()])).unwrap();
+        assert_eq!(read.0, none, "no ports is not all ports");
+        assert_eq!(Sandbox::of_arguments(["--mode", "none", "--"].map(Into::into)), None);
+    }
+}
