@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{call, turn};
+use super::call;
 use crate::core::state::lookup;
 use crate::core::{Consequence, Cx, Effect, Question, Release, Session, State, TimerId, Turn};
 use crate::model::{
@@ -80,7 +80,7 @@ fn used_of_turn(session: &Session, cx: &Cx) -> Used {
         took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         ..Used::default()
     };
-    used.add_cost(turn::cost_since(session).as_ref());
+    used.add_cost(session.cost_of_turn().as_ref());
     used
 }
 
@@ -179,7 +179,7 @@ pub(in crate::core) fn ask_again(state: &mut State, key: SessionKey, cx: &mut Cx
     let body = vec![
         "Until you decide, the agent changes no files and runs no commands through parlor, and gets no permission."
             .to_owned(),
-        "What it does without asking goes on.".to_owned(),
+        "What it does without asking continues.".to_owned(),
     ];
     let answers = [
         ("Decide later", Consequence::Close),
@@ -217,14 +217,8 @@ pub(in crate::core) fn stops_prompt(state: &mut State, key: SessionKey, id: Prom
     true
 }
 
-/// The user goes on in spite of a limit.
-pub(in crate::core) fn pass(
-    state: &mut State,
-    key: SessionKey,
-    limit: &Limit,
-    prompt: Option<PromptId>,
-    cx: &mut Cx,
-) {
+/// The user continues in spite of a limit: the prompt that waits because of it is the next one.
+pub(in crate::core) fn pass(state: &mut State, key: SessionKey, limit: &Limit, prompt: Option<PromptId>) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.budget.paused.take_if(|paused| *paused == *limit);
     let passed = match limit.span {
@@ -239,10 +233,9 @@ pub(in crate::core) fn pass(
         }
         state.withdraw(|consequence| matches!(consequence, Consequence::PassLimit(_, of, _) if of == limit));
     }
-    if let (Some(id), Some(session)) = (prompt, state.sessions.get_mut(&key)) {
-        if session.outbox.position(id).is_some() {
-            session.outbox.put_first(id, Release::InOrder);
-        }
-        turn::send_next(state, key, cx);
+    if let (Some(id), Some(session)) = (prompt, state.sessions.get_mut(&key))
+        && session.outbox.position(id).is_some()
+    {
+        session.outbox.put_first(id, Release::InOrder);
     }
 }

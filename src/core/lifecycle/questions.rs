@@ -96,7 +96,10 @@ fn carry_out(state: &mut State, consequence: Consequence, cx: &mut Cx) {
         }
         Consequence::GoOnIn(key, folder) => archive::go_on_in(state, key, folder, cx),
         Consequence::Fork(key, at) => open::fork_session(state, key, at, cx),
-        Consequence::PassLimit(key, limit, prompt) => super::budget::pass(state, key, &limit, prompt, cx),
+        Consequence::PassLimit(key, limit, prompt) => {
+            super::budget::pass(state, key, &limit, prompt);
+            super::turn::send_next(state, key, cx);
+        }
         Consequence::CancelTurn(key) => super::turn::cancel_turn(state, key, cx),
         Consequence::ApproveAll(key, scope) => super::approve_all::start(state, key, scope),
         Consequence::Rewind(key, item, way) => cx.requests.push(UiRequest::Rewind(key, item, way)),

@@ -6,7 +6,6 @@
 
 pub(in crate::core) mod own;
 mod summary;
-pub(in crate::core) use summary::cost_since;
 mod unprocessed;
 
 use std::time::Instant;

@@ -33,18 +33,9 @@ pub(super) fn cost_so_far(session: &Session) -> Option<Cost> {
 
 /// The cost of the turn that ends.
 pub(super) fn cost_of_turn(session: &mut Session) -> Option<Cost> {
-    let cost = cost_since(session);
+    let cost = session.cost_of_turn();
     session.cost_before = None;
     cost
-}
-
-/// The cost of the running turn so far. Agents report the cost of the session.
-pub(in crate::core) fn cost_since(session: &Session) -> Option<Cost> {
-    let before = session.cost_before.as_ref()?;
-    let now = session.usage.as_ref()?.cost.as_ref()?;
-    let is_same_unit = before.currency.is_empty() || before.currency == now.currency;
-    let amount = now.amount - before.amount;
-    (is_same_unit && amount > 0.0).then(|| Cost { amount, currency: now.currency.clone() })
 }
 
 /// Whether nothing visible followed the prompt.

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use crate::model::{Limit, Used};
+use super::Session;
+use crate::model::{Cost, Limit, Used};
 
 /// The limits of the running turn.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,4 +29,15 @@ pub struct DayBudget {
     pub(in crate::core) passed: Vec<Limit>,
     /// When limits of time are compared again.
     pub(in crate::core) due: Option<Instant>,
+}
+
+impl Session {
+    /// The cost of the running turn so far. Agents report the cost of the session.
+    pub(in crate::core) fn cost_of_turn(&self) -> Option<Cost> {
+        let before = self.cost_before.as_ref()?;
+        let now = self.usage.as_ref()?.cost.as_ref()?;
+        let is_same_unit = before.currency.is_empty() || before.currency == now.currency;
+        let amount = now.amount - before.amount;
+        (is_same_unit && amount > 0.0).then(|| Cost { amount, currency: now.currency.clone() })
+    }
 }
