@@ -1,5 +1,7 @@
 //! What turns and tool calls took and cost since a time.
 
+use std::collections::BTreeSet;
+
 use rusqlite::Connection;
 
 use super::fault::StoreError;
@@ -11,13 +13,17 @@ use crate::model::{Record, Used};
 pub type UsedAt = (String, i64, Used);
 
 impl Store {
-    /// The turns of this user that ended at or after a time (Unix milliseconds), and their tool calls. Turns of imported
-    /// sessions were made elsewhere, and those of subagents are part of another turn.
+    /// The turns of this user that ended at or after a time (Unix milliseconds), and their tool calls, each once: a fork has a
+    /// copy of the turns before it. Turns of imported sessions were made elsewhere, and those of subagents are part of
+    /// another turn.
     pub fn usage(&self, since_ms: i64) -> Result<Vec<UsedAt>, StoreError> {
-        let turns = self.with(|conn| turns(conn, since_ms))?;
-        let calls = self.with(|conn| calls(conn, since_ms))?;
-        let turns = self.noting_odd(turns).into_iter().flatten();
-        Ok(turns.chain(self.noting_odd(calls)).collect())
+        let turns = self.noting_odd(self.with(|conn| turns(conn, since_ms))?);
+        let calls = self.noting_odd(self.with(|conn| calls(conn, since_ms))?);
+        let ended: BTreeSet<_> = turns.iter().map(|row| row.turn).collect();
+        let mut seen = BTreeSet::new();
+        let all = turns.into_iter().chain(calls.into_iter().filter(|row| ended.contains(&row.turn)));
+        let mut is_new = |row: &Row| seen.insert((row.agent.clone(), row.at_ms, row.what.clone()));
+        Ok(all.filter(|row| is_new(row)).map(|row| (row.agent, row.at_ms, row.used)).collect())
     }
 
     /// What all agents used since a time.
@@ -28,28 +34,48 @@ impl Store {
     }
 }
 
-/// A fork has a copy of the turns before it: what has the same time is the same turn.
-fn turns(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<Option<UsedAt>>, u64)> {
-    let sql = "SELECT DISTINCT s.agent, l.at, l.body FROM sessions s JOIN log l ON l.session = s.id
-        WHERE s.updated >= ?1 AND s.spool_of IS NULL AND NOT s.imported AND NOT s.is_child
-            AND l.kind = 'turn_ended' AND l.at >= ?1";
-    rows::readable(conn, sql, [since_ms], |row| {
-        let (agent, at_ms, body): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(match format::decode(&body) {
-            Some(Record::TurnEnded(outcome)) => Some((agent, at_ms, Used::of_turn(&outcome))),
-            _ => None,
-        })
+struct Row {
+    /// The session and the number of the turn.
+    turn: (i64, i64),
+    agent: String,
+    at_ms: i64,
+    /// The turn's outcome as JSON, or the id of the call.
+    what: String,
+    used: Used,
+}
+
+fn turns(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<Row>, u64)> {
+    rows_of(conn, "l.body", "turn_ended", since_ms, |body| match format::decode(body) {
+        Some(Record::TurnEnded(outcome)) => Used::of_turn(&outcome),
+        _ => Used::default(),
     })
 }
 
-/// The first row of each call, of subagents too.
-fn calls(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<UsedAt>, u64)> {
-    let sql = "SELECT DISTINCT agent, at, call FROM (
-            SELECT s.agent AS agent, min(l.at) AS at, json_extract(l.body, '$.update.tool.id') AS call
-                FROM sessions s JOIN log l ON l.session = s.id
-                WHERE s.updated >= ?1 AND s.spool_of IS NULL AND NOT s.imported
-                    AND l.kind = 'tool' AND json_valid(l.body)
-                GROUP BY l.session, call
-        ) WHERE at >= ?1";
-    rows::readable(conn, sql, [since_ms], |row| Ok((row.get(0)?, row.get(1)?, Used::of_call())))
+/// All updates of calls: that of a call with several has the time of its first one.
+fn calls(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<Row>, u64)> {
+    let (rows, odd_count) =
+        rows_of(conn, "json_extract(l.body, '$.update.tool.id')", "tool", since_ms, |_| Used::of_call())?;
+    let mut known = BTreeSet::new();
+    let is_first = |row: &Row| known.insert((row.turn.0, row.what.clone()));
+    Ok((rows.into_iter().filter(is_first).collect(), odd_count))
+}
+
+fn rows_of(
+    conn: &Connection,
+    what: &str,
+    kind: &str,
+    since_ms: i64,
+    used: impl Fn(&str) -> Used,
+) -> rusqlite::Result<(Vec<Row>, u64)> {
+    let sql = format!(
+        "SELECT l.session, l.turn, s.agent, l.at, {what} FROM sessions s JOIN log l ON l.session = s.id
+            WHERE s.updated >= ?1 AND s.spool_of IS NULL AND NOT s.imported AND NOT s.is_child
+                AND l.kind = ?2 AND l.at >= ?1 AND json_valid(l.body)
+            ORDER BY l.session, l.seq"
+    );
+    rows::readable(conn, &sql, rusqlite::params![since_ms, kind], |row| {
+        let what: String = row.get(4)?;
+        let turn = (row.get(0)?, row.get(1)?);
+        Ok(Row { turn, agent: row.get(2)?, at_ms: row.get(3)?, used: used(&what), what })
+    })
 }
