@@ -91,6 +91,7 @@ mod tests {
     use super::*;
     use crate::cli::sessions::tests::Fixture;
     use crate::model::*;
+    use crate::store::{ListFilter, Recorder};
 
     fn turn(agent: &str, at_ms: i64, tokens: Option<u64>, cost: Option<(f64, &str)>) -> UsedAt {
         let mut used = Used { turns: 1, took_ms: 90_000, input_tokens: tokens, ..Used::default() };
@@ -130,7 +131,18 @@ mod tests {
         let outcome =
             TurnOutcome::Stopped { reason: StopReason::EndTurn, usage: Some(usage), took_ms: 60_000, cost };
         let records = vec![call("a"), call("b"), call("a"), Record::TurnEnded(outcome)];
-        fixture.record_all("/w", "go", records);
+        let saved_as = fixture.record_all("/w", "go", records);
+        // A fork has a copy of the turn.
+        let (services, _events) = tokio::sync::mpsc::unbounded_channel();
+        let mut recorder = Recorder::new(fixture.store.clone(), services);
+        let head = SessionHead { agent: "fake".to_owned(), ..SessionHead::default() };
+        let came_from =
+            Note::CameFrom { session: SessionKey(1), saved_as: Some(saved_as), copied_turns: Some(1) };
+        let more = Note::Event { turn: 2, record: Box::new(call("d")) };
+        recorder.keep(SessionKey(2), vec![Note::Head(Box::new(head)), came_from, more]);
+        assert_eq!(recorder.finish(), None);
+        let copies = fixture.store.list(&ListFilter::default()).unwrap();
+        assert_eq!(copies.len(), 2, "{copies:?}");
         let mut sum = Used::default();
         for (_, _, used) in fixture.store.usage(0).unwrap() {
             sum.add(&used);
