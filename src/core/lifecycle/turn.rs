@@ -389,6 +389,12 @@ pub(in crate::core) fn on_reply(
             auth::on_proof(state, conn, cx);
             end(state, key, Ending::Replied(reason, usage), cx);
         }
+        // The cancellation waited for the prompt, and was not sent either.
+        Err(error @ CallError::Undelivered { .. }) if is_cancelled => {
+            let text = "The agent may have received the prompt, but not that you cancelled it.";
+            let text = format!("{} {text}", texts::error_text(&error));
+            end(state, key, Ending::Failed(FaultKind::Line, text), cx);
+        }
         // Agents report their own abort as an error; after a cancel this is expected.
         _ if is_cancelled => end(state, key, Ending::Replied(StopReason::Cancelled, None), cx),
         Ok(_) => {
@@ -450,7 +456,11 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
         Ending::AgentDied { cause, stderr_tail } => Some(TurnEnd::AgentDied { cause, stderr_tail }),
         Ending::Abandoned => stopped(StopReason::Cancelled, None),
         Ending::Replied(_, usage) if was_cancelled => stopped(StopReason::Cancelled, usage),
-        Ending::Failed(..) | Ending::Unprocessed(..) if was_cancelled => stopped(StopReason::Cancelled, None),
+        Ending::Failed(fault, _) | Ending::Unprocessed(fault, _)
+            if was_cancelled && fault != FaultKind::Line =>
+        {
+            stopped(StopReason::Cancelled, None)
+        }
         Ending::Failed(fault, error) | Ending::Unprocessed(fault, error) => {
             Some(TurnEnd::Failed { error, fault })
         }

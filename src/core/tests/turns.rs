@@ -488,6 +488,19 @@ fn a_prompt_that_may_have_arrived_is_distinguished_from_a_refused_one() {
 }
 
 #[test]
+fn a_cancelled_prompt_that_may_have_arrived_is_not_shown_as_cancelled() {
+    let mut app = TestCore::running();
+    app.cancel().reply(Err(CallError::Undelivered { error: "The line is dead.".to_owned() }));
+    let shown = digest(app.session());
+    assert!(shown.contains("may have received the prompt, but not that you cancelled it"), "{shown}");
+    assert_eq!(failed(&app), None, "it is not offered to be sent again");
+    let mut app = TestCore::running();
+    app.cancel().fail(-32603, "aborted");
+    let shown = digest(app.session());
+    assert!(shown.contains("end Cancelled") && !shown.contains("aborted"), "{shown}");
+}
+
+#[test]
 fn a_temporarily_failed_prompt_can_be_resent() {
     let mut app = TestCore::running();
     app.fail(-32603, "429 Too Many Requests");
