@@ -40,6 +40,9 @@ pub const SECTIONS: [&str; 9] =
 /// The name of the list of rules, which is not a setting of the table.
 pub const RULES: &str = "policy.rules";
 
+/// The name of the section about the sandbox.
+pub const SANDBOX_RULES: &str = "sandbox";
+
 /// The name of the list of limits.
 pub const BUDGET: &str = "budget";
 
@@ -413,6 +416,10 @@ pub fn hold_back(old: &Config, new: &mut Config, except: Option<&str>) -> Vec<&'
     if except != Some(RULES) && !new.rules.is_narrower_than(&old.rules) {
         new.rules = old.rules.narrowed_by(&new.rules);
         held.push(RULES);
+    }
+    if except != Some("sandbox.mode") && new.sandbox.is_wider_than(&old.sandbox) {
+        new.sandbox.clone_from(&old.sandbox);
+        held.push(SANDBOX_RULES);
     }
     let missing = old.budget.iter().filter(|limit| !new.budget.contains(limit));
     let missing: Vec<Limit> = missing.filter(|_| except != Some(BUDGET)).cloned().collect();

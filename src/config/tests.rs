@@ -532,6 +532,30 @@ fn notify_accepts_its_former_values() {
 }
 
 #[test]
+fn a_wider_sandbox_is_held_back() {
+    let strict = "[sandbox]\nmode = \"required\"\nwrite = [\"~/x\"]\nports = [443]\n";
+    let (old, _) = parse(strict);
+    for (change, to, is_held) in [
+        ("\"required\"", "\"workspace\"", true),
+        ("mode = \"required\"\n", "", true),
+        ("ports = [443]", "", true),
+        ("[443]", "[443, 22]", true),
+        ("[\"~/x\"]", "[\"~/x\", \"~/.ssh\"]", true),
+        ("ports", "read = [\"~/.ssh\"]\nports", true),
+        ("[443]", "[]", false),
+        ("write = [\"~/x\"]", "", false),
+    ] {
+        let (mut new, problems) = parse(&strict.replace(change, to));
+        assert!(problems.is_empty(), "{problems:?}");
+        let held = settings::hold_back(&old, &mut new, None);
+        assert_eq!(held == [settings::SANDBOX_RULES], is_held, "{change} {to}");
+        assert_eq!(new.sandbox == old.sandbox, is_held, "{change} {to}");
+    }
+    let (mut new, _) = parse("");
+    assert_eq!(settings::hold_back(&old, &mut new, Some("sandbox.mode")), [] as [&str; 0], "the user did it");
+}
+
+#[test]
 fn an_invalid_sandbox_is_the_strictest_one() {
     let (config, problems) = parse(
         "[sandbox]\nmode = \"workspace\"\nwrite = [\"~/x\"]\nports = [443]\n[agents.a]\ncommand = \"a\"\nsandbox = \"off\"\n",

@@ -14,7 +14,7 @@ pub const SANDBOX_SET: &str = "PARLOR_SANDBOX+";
 pub const SANDBOX_UNSET: &str = "PARLOR_SANDBOX-";
 
 /// Whether agents run in a sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SandboxMode {
     #[default]
     Off,
@@ -51,6 +51,21 @@ pub struct SandboxRules {
     pub read: Vec<PathBuf>,
     /// The TCP ports that can be connected to; `None`: all.
     pub ports: Option<Vec<u16>>,
+}
+
+impl SandboxRules {
+    /// Whether agents can do more than with other rules.
+    pub fn is_wider_than(&self, other: &Self) -> bool {
+        let has_more = |mine: &[PathBuf], theirs: &[PathBuf]| mine.iter().any(|path| !theirs.contains(path));
+        let has_more_ports = match (&self.ports, &other.ports) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(mine), Some(theirs)) => mine.iter().any(|port| !theirs.contains(port)),
+        };
+        let is_more_open =
+            has_more(&self.write, &other.write) || has_more(&self.read, &other.read) || has_more_ports;
+        other.mode != SandboxMode::Off && (self.mode < other.mode || is_more_open)
+    }
 }
 
 /// The bounds of a process.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::notice::notify;
-use crate::config::settings::{BUDGET, RULES};
+use crate::config::settings::{BUDGET, RULES, SANDBOX_RULES};
 use crate::core::lifecycle::call;
 use crate::core::{AUTO_THEME, ConfigNews, Consequence, Cx, Effect, MouseOwner, Question, State, UiRequest};
 use crate::model::{
@@ -456,14 +456,14 @@ fn ask_for_held(state: &mut State, held: &[&'static str], now: Instant) {
     let file = file_name(state);
     let mut body = vec![format!("{file} was changed. These settings let agents do more:")];
     for name in held {
-        if *name == RULES {
-            body.push(format!(
-                "{name}: the rules allow more, or deny or ask less (see `parlor policy list`)"
-            ));
-            continue;
-        }
-        if *name == BUDGET {
-            body.push(format!("{name}: limits were removed or changed"));
+        let what = match *name {
+            RULES => Some("the rules allow more, or deny or ask less (see `parlor policy list`)"),
+            BUDGET => Some("limits were removed or changed"),
+            SANDBOX_RULES => Some("agents that are started later can read, write or connect to more"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            body.push(format!("{name}: {what}"));
             continue;
         }
         let setting = state.setup.settings.iter().find(|setting| setting.name == *name);
