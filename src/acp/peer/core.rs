@@ -116,11 +116,7 @@ impl Peer {
     pub fn on_command(&mut self, command: Command, now: Instant) {
         match command {
             Command::Stop { force } => self.stop(force),
-            Command::RetryNow => {
-                if let Some(stopper) = &self.writer.stopper {
-                    stopper.retry_now();
-                }
-            }
+            Command::RetryNow => self.writer.stopper.iter().for_each(Stopper::retry_now),
             Command::Agent(AgentCommand::Respond(id, answer)) => {
                 // A duplicate response, or one to a request of an earlier connection.
                 if let Some(request) = self.requests.take(id) {

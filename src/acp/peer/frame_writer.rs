@@ -32,9 +32,7 @@ impl FrameWriter {
     /// Ends the link; the agent's stdin is closed after everything is written.
     pub fn stop(&mut self, force: bool) {
         self.outgoing = None;
-        if let Some(stopper) = &self.stopper {
-            stopper.stop(force);
-        }
+        self.stopper.iter().for_each(|stopper| stopper.stop(force));
     }
 
     /// Whether so many messages are unread that reading from the agent should pause.

@@ -72,12 +72,6 @@ impl Stdio {
         Ok(())
     }
 
-    /// What the sandbox of the process enforces.
-    fn try_sandbox(&self) -> Result<Option<String>, CloseReason> {
-        let notice = self.spec.bounds.as_deref().map(program::try_sandbox);
-        notice.transpose().map_err(CloseReason::not_started)
-    }
-
     fn command(&self) -> Result<Command, CloseReason> {
         if !self.cwd.is_dir() {
             let (folder, advice) =
@@ -113,7 +107,8 @@ impl Stdio {
 impl Transport for Stdio {
     fn start(mut self: Box<Self>, setup: Setup) -> Result<Link, CloseReason> {
         self.read_variables()?;
-        let sandbox = self.try_sandbox()?;
+        let sandbox = self.spec.bounds.as_deref().map(program::try_sandbox).transpose();
+        let sandbox = sandbox.map_err(CloseReason::not_started)?;
         let mut command = self.command()?;
         let mut child = program::spawn_task(&mut command).map_err(|error| self.not_started(&error))?;
         let pid = child.id();
