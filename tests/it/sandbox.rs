@@ -197,7 +197,7 @@ impl Fixture {
         write("outside/mine");
         write("outside/inherited");
         fs::create_dir_all(at("run")).unwrap();
-        symlink("ideas", at("home/work/.idea")).unwrap();
+        symlink("ideas", at("home").join("work/.idea")).unwrap();
         symlink(".ssh", at("home/to_ssh")).unwrap();
         let tmux = tempfile::Builder::new().prefix("tmux-parlor").tempdir_in("/tmp").unwrap();
         fs::set_permissions(tmux.path(), fs::Permissions::from_mode(0o755)).unwrap();

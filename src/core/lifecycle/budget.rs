@@ -134,7 +134,7 @@ pub(in crate::core) fn watch(state: &mut State, cx: &mut Cx) {
     }
 }
 
-/// Whether the user goes on in spite of this limit.
+/// Whether the user chose to continue in spite of this limit.
 fn is_passed(state: &State, session: &Session, limit: &Limit) -> bool {
     let passed = match limit.span {
         LimitSpan::Turn => &session.budget.passed,

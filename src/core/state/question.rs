@@ -112,7 +112,7 @@ pub enum Consequence {
     Fork(SessionKey, Option<u32>),
     Rewind(SessionKey, ItemId, RewindWay),
     ApproveAll(SessionKey, ApproveAll),
-    /// Goes on in spite of a limit, and sends the prompt that waits because of it.
+    /// Continues in spite of a limit, and sends the prompt that waits because of it.
     PassLimit(SessionKey, Limit, Option<PromptId>),
     CancelTurn(SessionKey),
 }

@@ -91,7 +91,7 @@ fn while_a_turn_is_paused_nothing_is_changed() {
     let sent = app.sent();
     assert!(sent.contains("file 1 /code/shop/a") && sent.contains("answer 2: selected once"), "{sent}");
     app.update(call("c"));
-    assert!(app.state.questions.is_empty(), "the user goes on without this limit");
+    assert!(app.state.questions.is_empty(), "the user chose to continue without this limit");
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub struct TurnBudget {
     pub calls: u64,
     /// The limits that are near, and known to the user.
     pub(in crate::core) warned: Vec<Limit>,
-    /// The limits in spite of which the user goes on.
+    /// The limits that the user chose to ignore.
     pub(in crate::core) passed: Vec<Limit>,
     /// The limit that is reached, until the user decides.
     pub paused: Option<Limit>,
