@@ -50,8 +50,11 @@ pub(in crate::core) fn count_calls(state: &mut State, key: SessionKey, next: Ite
     let Some(session) = state.sessions.get(&key) else { return };
     let new = session.transcript.items().iter().rev().take_while(|item| item.id >= next);
     let calls = new.filter(|item| matches!(item.body, crate::core::ItemBody::Tool(_))).count();
+    if calls == 0 {
+        return;
+    }
     let root = lookup::root_of(state, key);
-    if let Some(session) = state.sessions.get_mut(&root).filter(|it| calls > 0 && it.turn.is_running()) {
+    if let Some(session) = state.sessions.get_mut(&root).filter(|it| it.turn.is_running()) {
         session.budget.calls = session.budget.calls.saturating_add(u64::try_from(calls).unwrap_or(u64::MAX));
     }
 }
