@@ -92,7 +92,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Becomes a program in a sandbox, or prints what is enforced. Nothing may start a thread before.
+/// Enters a sandbox and executes a program, or prints what is enforced. Must run before any thread is started.
 fn enter_sandbox(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match sandbox::run(arguments) {
         Ok(notice) => Printer::stdout().print(&notice).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS),

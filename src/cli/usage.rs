@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((sum.input_tokens, sum.output_tokens), (Some(100), Some(20)));
         assert_eq!(fixture.store.used_since(0).unwrap(), sum);
         assert_eq!(fixture.store.used_since(i64::MAX).unwrap(), Used::default());
-        // A turn that runs counts, with its calls, when it has ended.
+        // A running turn and its calls do not count yet.
         fixture.record_all("/w", "run", vec![call("c")]);
         assert_eq!(fixture.store.used_since(0).unwrap().calls, 2);
     }

@@ -47,7 +47,8 @@ fn enter(wanted: &Sandbox) -> Result<Vec<String>, String> {
     let folder = std::env::current_dir().map_err(|error| format!("the working folder: {error}"))?;
     let plan = Plan::of(wanted, |name| std::env::var_os(name));
     let mut missing = plan.notes.clone();
-    // Half of it would leave this process as another user. AppArmor can deny the second half.
+    // Tried in a child process first: AppArmor may allow entering a namespace but not mapping the user, and this process
+    // would be another user then.
     let namespaces =
         program::run_sandbox_command(&[NAMESPACES.into()]).and_then(|_| sandbox::enter_namespaces());
     match namespaces {

@@ -51,7 +51,7 @@ fn turns(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<Row>, u64)> 
     })
 }
 
-/// All updates of calls: that of a call with several has the time of its first one.
+/// The tool calls, each with the time of its first update.
 fn calls(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<Row>, u64)> {
     let (rows, odd_count) =
         rows_of(conn, "json_extract(l.body, '$.update.tool.id')", "tool", since_ms, |_| Used::of_call())?;

@@ -1,4 +1,4 @@
-//! Limits of the user for a turn or a day: a warning near the limit, and at the limit a question.
+//! The user's limits for a turn or a day: a warning near a limit, and a question when it is reached.
 //!
 //! Until it is answered, what may change files waits, as it does for a snapshot ([`super::undo::hold`]), and no prompt is
 //! sent at the limit of a day. Nothing is cancelled without the user. Time and calls are counted here; tokens and cost are
@@ -194,7 +194,7 @@ pub(in crate::core) fn ask_again(state: &mut State, key: SessionKey, cx: &mut Cx
     true
 }
 
-/// Whether a limit of the day is reached: then the prompt waits in the queue, and the user is asked.
+/// Puts a prompt on hold and asks the user if a daily limit is reached. Returns whether it is.
 pub(in crate::core) fn stops_prompt(state: &mut State, key: SessionKey, id: PromptId, cx: &mut Cx) -> bool {
     let today = used_today(state, cx);
     let Some(session) = state.sessions.get(&key) else { return false };

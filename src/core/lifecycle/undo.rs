@@ -342,8 +342,7 @@ fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
 }
 
 /// Holds back effects that may change files until the snapshot before the turn is captured, and while a turn is paused by a
-/// limit. Effects of an agent keep their
-/// order: whatever ends its requests releases them first.
+/// limit. Effects of an agent keep their order: whatever ends its requests releases them first.
 pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
     let waiting = state
         .sessions

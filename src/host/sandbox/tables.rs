@@ -68,8 +68,8 @@ pub const AGENTS: &[(&[&str], &[&str])] = &[
     (&["zeptoclaw"], &[".zeptoclaw"]),
 ];
 
-/// What in the state of an agent, and in its folder `agent`, runs programs or instructs it later, when it may have no
-/// sandbox.
+/// Files in the state folder of an agent, or in its subfolder `agent`, that run programs or instruct the agent in later
+/// sessions, which may have no sandbox.
 pub const AGENT_SETTINGS: &[&str] = &[
     "settings.json",
     "settings.local.json",
@@ -94,7 +94,7 @@ pub const AGENT_SETTINGS: &[&str] = &[
     "QWEN.md",
 ];
 
-/// What in the caches runs at the start of a shell, of git or of a build.
+/// Files in caches that shells, git or builds execute.
 pub const CACHED_PROGRAMS: &[(&str, &str)] = &[
     (".cache/p10k-instant-prompt*", "zsh runs it"),
     (".cache/p10k-*", "zsh runs it"),
@@ -108,7 +108,7 @@ pub const CACHED_PROGRAMS: &[(&str, &str)] = &[
     (".gradle/gradle.properties", "it has options of each build"),
 ];
 
-/// Secrets. What is readable all the same is in [`READABLE`].
+/// Files and folders with secrets, except for those in [`READABLE`].
 pub const SECRETS: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -146,7 +146,7 @@ pub const SECRETS: &[&str] = &[
     "snap/firefox",
     "snap/chromium",
     ".var/app",
-    // What was typed.
+    // Command histories.
     ".bash_history",
     ".zsh_history",
     ".local/share/fish/fish_history",
@@ -200,7 +200,7 @@ pub const WAYS_OUT: &[&str] = &[
     ".emacs.d/server",
 ];
 
-/// In a folder of git data: what names or is a program, and what says where the rest is.
+/// Entries of a git directory that are or name programs, or that point to other git directories.
 pub const GIT_PROGRAMS: &[&str] = &["config", "config.worktree", "hooks", "commondir", "gitdir"];
 
 /// Names that the policy protects but that an agent may write in a sandbox: the output of package managers, what runs on

@@ -33,7 +33,7 @@ impl Peer {
         self.due = Some((due, now + delay));
     }
 
-    /// There is a message: `initialize` waits no longer, and is not sent again.
+    /// A message has arrived: sends `initialize` if it still waits, and does not repeat it.
     pub fn greet_if_due(&mut self, now: Instant) {
         if let Some((Due::Greeting, _)) = self.due.take_if(|(due, _)| *due != Due::End) {
             self.greet(now);

@@ -299,7 +299,7 @@ impl Sending {
             }
             // It may be sent again if it certainly did not arrive, or changes nothing if it arrives twice.
             let is_harmless = self.flight.envelope.kind == Kind::Response || self.flight.is_cancel();
-            // A new token may change that access is denied.
+            // A new token may grant access.
             let is_denied = matches!(trouble.status, Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN));
             let is_passing = trouble.is_temporary || is_denied;
             if !(trouble.is_unsent || is_harmless && is_passing) {

@@ -1,4 +1,4 @@
-//! What limits of the user know of a turn, and of the day.
+//! The state of the user's limits, for a turn and for the day.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::model::{Cost, Limit, Used};
 pub struct TurnBudget {
     /// Number of tool calls of the turn, with those of its subagents.
     pub calls: u64,
-    /// The limits that are near, and known to the user.
+    /// The limits that the user was warned about.
     pub(in crate::core) warned: Vec<Limit>,
     /// The limits that the user chose to ignore.
     pub(in crate::core) passed: Vec<Limit>,

@@ -15,7 +15,7 @@ use super::Bounds;
 /// The newest version whose effects are tested. Version 9 would also deny connecting to sockets.
 const NEWEST: ABI = ABI::V7;
 
-/// What older kernels cannot enforce, by the version that can.
+/// What cannot be enforced before each version of Landlock.
 const ADDED: &[(i32, &str)] = &[
     (2, "moving files between folders is denied altogether (Linux before 5.19)"),
     (3, "files can be truncated anywhere (Linux before 6.2)"),
