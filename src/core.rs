@@ -16,6 +16,7 @@ pub mod state;
 pub use lifecycle::archive::unknown_agent;
 pub use lifecycle::policy::{ListedGrant, granted, protected_files};
 pub use lifecycle::requests::saved::{SavedRequest, SavedRequests};
+pub use lifecycle::requests::{risks, rule_suggestions};
 pub use recording::restore::restore;
 pub use session::play::play;
 pub use state::conn::*;

@@ -10,9 +10,10 @@ use super::output::print;
 use super::sessions;
 use crate::config::settings::RULES;
 use crate::config::{Config, Origin, Problem, Surroundings};
-use crate::model::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
+use crate::model::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject, risks_of};
 use crate::runtime::print::Printer;
 use crate::store::Store;
+use crate::ui::dialogs::risk_texts;
 use crate::ui::text::one_line;
 
 mod saved;
@@ -133,7 +134,11 @@ pub fn run(
             };
             let ruling = draft.with(config)?.judge(Subject::Run { line: &line, cwd: folder }, &context);
             let action = ruling.as_ref().map_or(RuleAction::Ask, |ruling| ruling.action);
-            (explanation(ruling.as_ref()), exit_code(action))
+            let mut text = explanation(ruling.as_ref());
+            for risk in risk_texts(&risks_of(&line, folder, &context)) {
+                let _ = writeln!(text, "  risk   {risk}");
+            }
+            (text, exit_code(action))
         }
     };
     print(out, &text)?;
@@ -216,7 +221,10 @@ mod tests {
         );
         assert_eq!(code, 3);
         let (code, text) = run_with(&explain(&[], &["run \"rm *\""], &["rm", "a b"]), &[]);
-        assert_eq!((code, text.as_str()), (4, "deny\n  deny   rm 'a b': deny run \"rm *\"\n"));
+        assert_eq!(
+            (code, text.as_str()),
+            (4, "deny\n  deny   rm 'a b': deny run \"rm *\"\n  risk   Deletes or overwrites: rm 'a b'\n")
+        );
         let (code, text) = run_with(&explain(&[], &[], &["ls -l"]), &["allow run \"ls *\""]);
         assert_eq!((code, text.as_str()), (0, "allow\n  allow  ls -l: allow run \"ls *\"\n"));
         let (code, text) = run_with(&explain(&[], &[], &["ls"]), &[]);

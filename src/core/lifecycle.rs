@@ -35,7 +35,7 @@ pub(in crate::core) mod prompt;
 pub(in crate::core) mod providers;
 pub mod questions;
 pub(in crate::core) mod replies;
-pub(in crate::core) mod requests;
+pub mod requests;
 pub(in crate::core) mod review;
 pub(in crate::core) mod servers;
 pub mod shell;

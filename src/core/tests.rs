@@ -8,6 +8,7 @@ mod attachments;
 mod attention;
 mod bodies;
 mod budget;
+mod by_rule;
 mod callbacks;
 mod chosen;
 mod clear;

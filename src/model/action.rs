@@ -113,6 +113,8 @@ pub enum Action {
     InspectItem,
     /// Asks what the agent should do instead of what it requests.
     RejectWithReason,
+    /// Lists rules that would allow the request.
+    AllowByRule,
     /// Moves the keys from the prompt to the question that is shown, or back.
     AnswerRequest,
     /// Opens the file of the selected tool call in the editor.

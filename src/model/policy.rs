@@ -24,7 +24,9 @@ pub use command::{
     is_shown_in_full, shell_line,
 };
 pub use protected::{Protection, is_repository, protection_of};
-pub use rules::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
+pub use rules::{
+    Risk, RiskKind, Rule, RuleAction, RuleContext, Rules, Ruling, Subject, risks_of, suggestions,
+};
 
 /// An action that an agent requests from parlor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +108,8 @@ pub enum Grant {
     ReadFile(PathBuf),
     /// Reads of files directly in this folder.
     ReadIn(PathBuf),
+    /// A rule that allows, as text.
+    Rule(String),
 }
 
 /// The lifetime of a grant.
@@ -342,6 +346,7 @@ impl Grant {
             Self::WriteIn(folder) => format!("write files in {}", folder.display()),
             Self::ReadFile(path) => format!("read {}", path.display()),
             Self::ReadIn(folder) => format!("read files in {}", folder.display()),
+            Self::Rule(rule) => rule.clone(),
         }
     }
 }

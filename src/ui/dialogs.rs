@@ -8,6 +8,7 @@
 
 mod agent_options;
 mod agents;
+mod allow_rule;
 mod attachments;
 mod changes;
 mod choice;
@@ -101,8 +102,8 @@ pub use notice::notify;
 pub use obstacle::obstacle;
 pub use open::on_open;
 pub use options::label as option_label;
-pub use permission::rule_note;
 pub use permission::{question as question_of, rejected};
+pub use permission::{risk_texts, rule_note};
 pub use picker::{ListView, Picker, PickerRow};
 pub use question::{
     has_keys, is_beside_draft, is_closed, is_full_screen, on_backspace, on_character, show_left_keys,

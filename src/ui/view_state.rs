@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::config::keymap::Keymap;
 use crate::config::{DEFAULT_PASTE_LINES, DEFAULT_WHICH_KEY_DELAY_MS};
 use crate::core::{Session, State, ViewCommand};
-use crate::model::{ConnId, ItemId, Plan, RequestId, SessionKey};
+use crate::model::{ConnId, ItemId, Plan, RequestId, Risk, SessionKey};
 use crate::ui::screen::{DiffLayout, Screen};
 
 use super::cells::ToolBody;
@@ -116,6 +116,7 @@ pub(super) struct ListShape {
 pub(super) struct RetainedBody {
     key: Option<BodyKey>,
     pub body: Rc<RefCell<ToolBody>>,
+    pub risks: Vec<Risk>,
     pub layouts: usize,
 }
 
@@ -138,9 +139,10 @@ pub(super) struct BodyKey {
 
 impl RetainedBody {
     /// Rebuilds the body if its key has changed, or if a diff of it is being computed.
-    pub fn follow(&mut self, key: BodyKey, make: impl FnOnce() -> ToolBody) {
+    pub fn follow(&mut self, key: BodyKey, make: impl FnOnce() -> (ToolBody, Vec<Risk>)) {
         if self.key.as_ref() != Some(&key) || self.body.borrow().is_coming {
-            self.body = Rc::new(RefCell::new(make()));
+            let (body, risks) = make();
+            (self.body, self.risks) = (Rc::new(RefCell::new(body)), risks);
             self.key = Some(key);
             self.layouts += 1;
         }

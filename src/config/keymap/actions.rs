@@ -156,6 +156,7 @@ actions! {
     ToggleContext, "toggle-context", TRANSCRIPT, "Toggle unchanged lines in diff", "unchanged expand gap";
     AnswerRequest, "answer-request", HIDDEN, "Focus the request or the prompt", "focus question";
     RejectWithReason, "reject-with-reason", HIDDEN, "Reject with a reason", "";
+    AllowByRule, "allow-by-rule", HIDDEN, "Allow by a rule", "";
     InspectItem, "inspect-item", TRANSCRIPT, "Show raw input and output", "raw json inspect details";
     OpenLocation, "open-location", TRANSCRIPT, "Open file of call in editor", "editor edit vim code";
     ToggleDiffLayout, "toggle-diff-layout", TRANSCRIPT, "Toggle side-by-side diff", "split unified columns view";

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use crate::model::{
     Access, AgentSpec, AskedFile, Body, CHANGES_MAX, CommandAccess, ConnId, DiffChange, FileDiff, Grant,
-    GrantScope, Policy, Protection, RuleContext, SessionKey, StoredGrant, ToolKind, approved_lines,
-    is_plain_environment, protection_of,
+    GrantScope, Policy, Protection, Rule, RuleAction, RuleContext, SessionKey, StoredGrant, ToolKind,
+    approved_lines, is_plain_environment, protection_of,
 };
 
 use crate::core::session::access;
@@ -46,15 +46,25 @@ pub(in crate::core) fn of(state: &State, conn: ConnId, key: SessionKey) -> Polic
         is_remote: spec.is_none_or(AgentSpec::is_elsewhere),
         home: setup.home.clone(),
         own_folders: setup.own_folders.clone(),
+        user_rules: setup.rules.with(allowing_rules(&grants)),
+
         grants,
-        user_rules: setup.rules.clone(),
         context: context_of(state, conn, key),
         requested: None,
     }
 }
 
+/// The rules that the user added in a dialog.
+fn allowing_rules(grants: &[(Grant, GrantScope)]) -> Vec<Rule> {
+    let rule = |(grant, _): &(Grant, GrantScope)| match grant {
+        Grant::Rule(text) => Rule::parse(text).ok().filter(|rule| rule.action == RuleAction::Allow),
+        _ => None,
+    };
+    grants.iter().filter_map(rule).collect()
+}
+
 /// What the rules are compared with.
-fn context_of(state: &State, conn: ConnId, key: SessionKey) -> RuleContext {
+pub(super) fn context_of(state: &State, conn: ConnId, key: SessionKey) -> RuleContext {
     let spec = state.conns.get(&conn).map(|conn| &conn.spec);
     let session = state.sessions.get(&key);
     let mode = session.and_then(|session| session.modes.as_ref()).map(|modes| modes.current.to_string());

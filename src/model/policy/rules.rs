@@ -9,7 +9,9 @@
 
 mod paths;
 mod pattern;
+mod risk;
 mod shell;
+mod suggest;
 mod wrappers;
 
 use std::fmt;
@@ -18,7 +20,9 @@ use std::sync::Arc;
 
 use paths::PathPattern;
 use pattern::{Match, RunPattern, wild};
+pub use risk::{Risk, RiskKind, risks_of};
 use shell::{Redirect, Word};
+pub use suggest::suggestions;
 use wrappers::{Part, parts_of};
 
 /// What a rule does. The greatest one wins.
@@ -112,6 +116,12 @@ impl Rules {
         let is_new = |rule: &&Rule| rule.action != RuleAction::Allow && !self.0.contains(rule);
         let narrowing = others.0.iter().filter(is_new);
         Self(self.0.iter().chain(narrowing).cloned().collect())
+    }
+
+    /// These rules and others of the user.
+    #[must_use]
+    pub fn with(&self, others: impl IntoIterator<Item = Rule>) -> Self {
+        Self(self.0.iter().cloned().chain(others).collect())
     }
 
     pub fn is_empty(&self) -> bool {

@@ -20,11 +20,11 @@ use crate::core::state::tab;
 use crate::core::state::url::inspect_url;
 use crate::core::{
     AccessRequest, AccessWork, ItemBody, OpenRequest, OpenRequestKind, Session, ToolCall, URL_OPTIONS,
-    protected_files,
+    protected_files, risks,
 };
 use crate::escape::visible;
 use crate::model::{
-    Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, SessionKey, ToolContent,
+    Access, Action, ContentBlock, ElicitationMode, ItemId, PermissionRequest, Risk, SessionKey, ToolContent,
     ToolKind, byte_size, command_in_title,
 };
 use crate::ui::App;
@@ -47,6 +47,9 @@ const NAMED_FILES: usize = 4;
 const WORDS_BYTES: usize = 1024;
 /// Longer paths do not exist on Linux. Source: limits.h, `PATH_MAX`.
 const PATH_BYTES: usize = 4096;
+
+/// Maximum width of a text that shows a risk.
+const RISK_COLS: usize = 48;
 
 /// Smaller screens have little space besides the answers.
 const LOW_ROWS: u16 = 13;
@@ -164,7 +167,10 @@ fn permission_frame<'s>(
     }
     if let Some(tool) = tool {
         let key = body_key(ctx, open, Some((tool, item)), cols);
-        view.asked.follow(key, || ToolBody::of(tool, ctx.session, &ctx.render, cols));
+        view.asked.follow(key, || {
+            (ToolBody::of(tool, ctx.session, &ctx.render, cols), risks(ctx.state, open, ctx.session))
+        });
+        sheet.head.extend(risk_rows(ctx, &view.asked.risks, cols, is_low));
         // Names files that are listed further down.
         let body = view.asked.body.borrow();
         if !body.names.is_empty() && body.len() > usize::from(position.rows() / 3) {
@@ -202,6 +208,7 @@ fn permission_frame<'s>(
         ctx.hint(Context::Permission, Action::ToggleDiffLayout, ctx.other_layout(cols, &diffs))
             .filter(|_| has_diff(ctx, item)),
         ctx.hint(Context::Permission, Action::InspectItem, "show all input").filter(|_| tool.is_some()),
+        ctx.hint(Context::Permission, Action::AllowByRule, "allow by rule"),
     ]);
     sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
     sheet.note_guard(ctx);
@@ -353,6 +360,22 @@ pub fn rule_note(rule: &str) -> String {
     format!("Rule: {}", visible(rule))
 }
 
+/// What a command may do, with the words that show it: `Uses the network: curl example.com`.
+pub fn risk_texts(risks: &[Risk]) -> impl Iterator<Item = String> {
+    risks.iter().map(|risk| {
+        let texts = risk.texts.iter().map(|text| text::truncate(&text::reveal_one_line(text), RISK_COLS));
+        format!("{}: {}", risk.kind.description(), texts.collect::<Vec<_>>().join(", "))
+    })
+}
+
+fn risk_rows(ctx: &FrameContext, risks: &[Risk], cols: u16, is_low: bool) -> Vec<Row> {
+    if risks.is_empty() {
+        return Vec::new();
+    }
+    let text = risk_texts(risks).collect::<Vec<_>>().join(" · ");
+    few(wrapped(ctx, Role::Warning, &format!("{} {text}", ctx.render.glyphs.warn), cols), is_low)
+}
+
 /// The contents of the confirmation of a file or command, with all details and the reason.
 fn access_frame<'s>(
     ctx: &'s FrameContext,
@@ -366,7 +389,10 @@ fn access_frame<'s>(
         DialogFrame { title: title.to_owned(), tag: place_in_queue(ctx), ..DialogFrame::default() };
     sheet.head = access_head(ctx, request, cols);
     let key = body_key(ctx, open, None, cols);
-    view.asked.follow(key, || ToolBody::of(&request.call, ctx.session, &ctx.render, cols));
+    view.asked.follow(key, || {
+        (ToolBody::of(&request.call, ctx.session, &ctx.render, cols), risks(ctx.state, open, ctx.session))
+    });
+    sheet.head.extend(risk_rows(ctx, &view.asked.risks, cols, position.rows() < LOW_ROWS));
     for (index, label) in request.labels().iter().enumerate() {
         let is_selected = index == ctx.request_view.selected;
         let begin = sheet.foot.len();
@@ -378,6 +404,7 @@ fn access_frame<'s>(
         ctx.hint(Context::Permission, Action::Accept, "answer"),
         ctx.hint(Context::Permission, Action::Escape, escape_means(ctx)),
         ctx.hint(Context::Permission, Action::RejectWithReason, "reject with a reason"),
+        ctx.hint(Context::Permission, Action::AllowByRule, "allow by rule"),
     ];
     sheet.scroll_hint = ctx.hint(Context::Permission, Action::PageDown, "scroll");
     sheet.hints = hints.into_iter().flatten().collect();

@@ -8,7 +8,7 @@ use super::inspect::InspectPage;
 use super::layer::Flow;
 use super::list::moved;
 use super::request_view::{RequestView, SeenCall};
-use super::{notice, scroll};
+use super::{allow_rule, notice, scroll};
 
 /// Resets `App::request_view` when another request (or none) is at the front of the active session.
 /// Does nothing if the view already belongs to that request, so the input of a form is kept.
@@ -100,6 +100,10 @@ fn move_mark(app: &mut App, action: Action, count: usize, cx: &mut Cx) -> Flow {
         Action::Mark(position) if usize::from(position) < count => usize::from(position),
         Action::FullScreen => {
             app.request_view.is_full_screen = !app.request_view.is_full_screen;
+            selected
+        }
+        Action::AllowByRule => {
+            allow_rule::open(app, cx);
             selected
         }
         Action::InspectItem => {

@@ -67,9 +67,33 @@ impl Purpose for Comment {
         if text.is_empty() {
             return Err("The comment is empty.".to_owned());
         }
-        operations::comment_on_part(&mut app.state, self.key, &self.part, text, cx);
+        let (part, text) = narrowed(&self.part, text)?;
+        if text.is_empty() {
+            return Err("The comment has no text after the line number.".to_owned());
+        }
+        operations::comment_on_part(&mut app.state, self.key, &part, text, cx);
         Ok(())
     }
+}
+
+/// The lines that a comment is about, and its text: it may begin with their numbers, as in `12: why?` or `12-14: why?`.
+fn narrowed<'t>(part: &Part, comment: &'t str) -> Result<(Part, &'t str), String> {
+    let numbers = comment.split_once(':').and_then(|(lines, text)| {
+        let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+        Some((first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?, text.trim()))
+    });
+    let (Some((first, last, text)), [Hunk { new, .. }]) = (numbers, part.hunks.as_slice()) else {
+        return Ok((part.clone(), comment));
+    };
+    if first > last || first <= new.start || last > new.end {
+        let lines = format!("{}-{}", new.start + 1, new.end);
+        return Err(match new.is_empty() {
+            true => "This hunk only deletes lines. Remove the line number to comment on it.".to_owned(),
+            false => format!("This hunk has the lines {lines}. Use one of them, or no number."),
+        });
+    }
+    let hunk = Hunk { old: 0..0, new: first - 1..last };
+    Ok((Part { path: part.path.clone(), hunks: vec![hunk] }, text))
 }
 
 /// Plans a review of what the turns have changed and was not accepted.
@@ -213,6 +237,10 @@ impl ReviewPage {
         let Some((file, part)) = self.part(false) else { return };
         let title = format!("Comment on {}", shown_path(&file.path));
         let mut help = "The comment is added to the prompt with these lines. Nothing is sent yet.".to_owned();
+        if let Some(new) = part.hunks.first().map(|hunk| &hunk.new).filter(|new| new.len() > 1) {
+            let (first, last) = (new.start + 1, new.end);
+            help.push_str(&format!(" Lines {first}-{last}: begin with {first}: to comment on one line."));
+        }
         let quote = operations::quoted_part(&app.state, self.key, &part);
         help.extend(quote.lines().take(MAX_SHOWN).map(|line| format!("\n{line}")));
         app.layers.push(LineDialog::new(title, help, "", Comment { key: self.key, part }));

@@ -307,7 +307,8 @@ fn keys_for_other_views_work_during_a_request() {
     for mut rig in [Rig::new(fixture::permission()), Rig::new(fixture::form())] {
         assert_eq!(rig.key(KeyCode::F(6)), act(Action::OpenSessions));
         assert_eq!(rig.key_with(KeyCode::Char('p'), KeyModifiers::CONTROL), act(Action::OpenPalette));
-        assert_eq!(rig.key_with(KeyCode::Char('r'), KeyModifiers::ALT), [], "it would end the request");
+        let key = rig.key_with(KeyCode::Char('r'), KeyModifiers::ALT);
+        assert!(!key.contains(&Event::Act(Action::RestartAgent)), "it would end the request");
     }
     let mut rig = Rig::new(fixture::picker(""));
     assert_eq!(rig.key(KeyCode::F(6)), [], "lists have only their own keys");

@@ -10,11 +10,11 @@ use crate::core::state::url::inspect_url;
 use crate::core::{
     self, ItemBody, OpenRequestKind, QuestionId, State, URL_OPTIONS, UserAnswer, protected_files,
 };
-use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, RequestId};
+use crate::model::{Access, Action, ElicitationMode, FieldKind, LineEdit, RequestId, Risk};
 use crate::ui::Event;
 use crate::ui::cells::{ToolBody, kind_word, title};
 use crate::ui::dialogs::{self, FieldState, LineDialog, ListView, SessionsDialog, field_hint, shown_value};
-use crate::ui::dialogs::{option_label, question_of, rule_note};
+use crate::ui::dialogs::{option_label, question_of, risk_texts, rule_note};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::{one_line, reveal_line, sanitize};
 use crate::ui::{App, Layer, QuestionDialog};
@@ -143,10 +143,18 @@ fn ask_list(list: &ListView, out: &mut String) {
     out.push_str("Type a number and press Enter, text to filter, or :cancel.");
 }
 
+fn write_risks(out: &mut String, risks: &[Risk]) {
+    for text in risk_texts(risks) {
+        let _ = writeln!(out, "Risk: {text}");
+    }
+}
+
 fn ask_request(app: &App, render: &RenderContext<'_>, out: &mut String) -> Option<()> {
     let session = app.state.active_session()?;
     let agent = agent_name(&app.state);
-    match &session.requests.front()?.kind {
+    let open = session.requests.front()?;
+    let risks = core::risks(&app.state, open, session);
+    match &open.kind {
         OpenRequestKind::Permission { request, tool } => {
             let tool = session.transcript.get(*tool).and_then(|item| match &item.body {
                 ItemBody::Tool(tool) => Some(tool.as_ref()),
@@ -159,6 +167,7 @@ fn ask_request(app: &App, render: &RenderContext<'_>, out: &mut String) -> Optio
                 if let Some(rule) = &tool.asking_rule {
                     let _ = writeln!(out, "{}", rule_note(rule));
                 }
+                write_risks(out, &risks);
                 for (path, why) in protected_files(&app.state, session, tool) {
                     let path = reveal_line(&path.to_string_lossy());
                     let _ = writeln!(out, "Protected file: {path}. {}", why.description());
@@ -187,6 +196,7 @@ fn ask_request(app: &App, render: &RenderContext<'_>, out: &mut String) -> Optio
             if let Some(rule) = &access.rule {
                 let _ = writeln!(out, "{}", rule_note(rule));
             }
+            write_risks(out, &risks);
             let mut body = ToolBody::whole(&access.call, session, render, COLS);
             for line in body.lines(0..body.len(), render) {
                 let _ = writeln!(out, "  {}", line.to_string().trim_end());

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::{ItemBody, OpenRequestKind};
-use crate::model::{DiffChange, FileDiff, ToolContent};
+use crate::model::{DiffChange, FileDiff, Grant, ToolContent, ToolInput, ToolKind};
 
 #[test]
 fn requests_name_the_changed_files() {
@@ -297,6 +297,54 @@ fn permission_requests_mark_protected_files() {
     let four = [".git/a", ".git/b", ".git/c", ".git/d"];
     let low = shown(&four, (40, 12));
     assert!(low.contains("Edit a protected file?") && low.contains("No"), "{low}");
+}
+
+/// A request to run a command.
+fn command_request(command: &str) -> Stage {
+    let mut stage = permission();
+    stage.session(|session| {
+        let item = session.transcript.items().last().map(|item| item.id).unwrap();
+        session.transcript.edit(item, |item| {
+            let ItemBody::Tool(tool) = &mut item.body else { unreachable!() };
+            (tool.kind, tool.content, tool.title) = (ToolKind::Execute, Vec::new(), "Run".into());
+            tool.input = ToolInput { command: Some(command.into()), ..ToolInput::default() };
+        });
+    });
+    stage
+}
+
+#[test]
+fn a_request_is_allowed_by_the_rule_that_is_chosen() {
+    let mut stage = command_request("ls src");
+    let act = |stage: &mut Stage, action| {
+        crate::ui::update(&mut stage.app, crate::ui::Event::Act(action), stage.now)
+    };
+    act(&mut stage, crate::model::Action::AllowByRule);
+    for size in [(40, 12), (80, 24), (200, 60)] {
+        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+        assert!(shown.contains("Allow by rule") && shown.contains("allow run \"ls src\""), "{shown}");
+    }
+    let before = stage.app.state.active_session().unwrap().requests.len();
+    act(&mut stage, crate::model::Action::Down);
+    act(&mut stage, crate::model::Action::Accept);
+    let session = stage.app.state.active_session().unwrap();
+    assert_eq!(session.requests.len(), before - 1);
+    assert_eq!(stage.app.state.grants[0].grant, Grant::Rule("allow run \"ls src\"".to_owned()));
+    assert!(stage.app.layers.is_empty());
+}
+
+#[test]
+fn commands_are_shown_with_their_risks() {
+    let shown = |command: &str, size| {
+        let stage = command_request(command);
+        text(&stage.draw(&mut stage.view(), &theme("dark"), size))
+    };
+    let risky = shown("rm -rf build; curl example.com", (100, 30));
+    let expected = "Deletes or overwrites: rm -rf build · Uses the network: curl example.com";
+    assert!(risky.contains(expected), "{risky}");
+    let low = shown("sh -c 'cat ~/.netrc'", (40, 12));
+    assert!(low.contains("Uses secrets: ~/.netrc"), "{low}");
+    assert!(!shown("cargo test", (100, 30)).contains("Deletes or"));
 }
 
 #[test]

@@ -10,10 +10,11 @@ use crate::core::lifecycle::{approve_all, call};
 use crate::core::session::access;
 use crate::core::state::changes::plain;
 use crate::core::state::lookup;
-use crate::core::{Cx, Decision, ItemBody, OpenRequestKind, Session, State, ToolCall};
+use crate::core::{Cx, Decision, ItemBody, OpenRequest, OpenRequestKind, Session, State, ToolCall};
 use crate::model::{
-    ConnId, Decider, PermissionKind, PermissionRequest, RequestId, Response, RuleAction, RuleContext, Rules,
-    SessionKey, Severity, Subject, ToolKind, approved_lines, is_shown_in_full,
+    Access, ConnId, Decider, PermissionKind, PermissionRequest, RequestId, Response, Risk, RuleAction,
+    RuleContext, Rules, SessionKey, Severity, Subject, ToolKind, approved_lines, is_shown_in_full, risks_of,
+    suggestions,
 };
 
 /// What a call does: the requests that it consists of, and whether these are certain and all.
@@ -82,6 +83,42 @@ impl Asked {
             Self::Mcp(tool) => Subject::Mcp(tool),
         }
     }
+}
+
+/// Sets of rules that may allow a call, from narrow to wide.
+pub(super) fn suggested_for(session: &Session, call: &ToolCall, context: &RuleContext) -> Vec<Vec<String>> {
+    let (asked, _) = subjects_of(session.workspace.folder(), call);
+    let of_each: Vec<_> = asked.iter().map(|asked| suggestions(asked.subject(), context)).collect();
+    let levels = of_each.iter().map(Vec::len).max().unwrap_or(0);
+    let at = |level: usize| {
+        let sets = of_each.iter().map(|sets| sets.get(level).or(sets.last()).cloned());
+        let mut rules: Vec<String> = sets.collect::<Option<Vec<_>>>()?.concat();
+        rules.dedup();
+        Some(rules)
+    };
+    (0..levels).filter_map(at).collect()
+}
+
+/// The risks of the commands of an open request.
+pub fn risks(state: &State, open: &OpenRequest, session: &Session) -> Vec<Risk> {
+    let context = policy::context_of(state, open.conn, session.key);
+    let lines: Vec<(String, PathBuf)> = match &open.kind {
+        OpenRequestKind::Permission { tool, .. } => {
+            let asked = session.tool_call(*tool).map(|call| subjects_of(session.workspace.folder(), call).0);
+            let run = |asked| match asked {
+                Asked::Run { line, cwd } => Some((line, cwd)),
+                _ => None,
+            };
+            asked.into_iter().flatten().filter_map(run).collect()
+        }
+        OpenRequestKind::Access(request) => match &request.access {
+            Access::Run(command) => vec![(command.line.clone(), command.cwd.clone())],
+            _ => Vec::new(),
+        },
+        OpenRequestKind::Elicitation(_) => Vec::new(),
+    };
+    // The last line is the one inside `sh -c`.
+    lines.last().map(|(line, cwd)| risks_of(line, cwd, &context)).unwrap_or_default()
 }
 
 /// The decision about a call, with the rule.
@@ -180,7 +217,7 @@ pub(super) fn answer_by_rule(
 }
 
 /// The agent's option that allows only this request.
-fn position_to_allow(request: &PermissionRequest) -> Option<usize> {
+pub(super) fn position_to_allow(request: &PermissionRequest) -> Option<usize> {
     let once =
         |(_, option): &(usize, &crate::model::PermissionOption)| option.kind == PermissionKind::AllowOnce;
     let mut all = request.options.iter().enumerate().filter(once);

@@ -100,7 +100,7 @@ impl AccessRequest {
 
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
-            Some(Grant::Run(_) | Grant::AnyCommand) | None => "this command".to_owned(),
+            Some(Grant::Run(_) | Grant::AnyCommand | Grant::Rule(_)) | None => "this command".to_owned(),
             Some(Grant::WriteFile(_)) => "writes to this file".to_owned(),
             Some(Grant::ReadFile(_)) => "reads of this file".to_owned(),
             Some(Grant::WriteIn(folder)) => format!("writes in {}", short_name(folder)),

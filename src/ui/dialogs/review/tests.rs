@@ -169,6 +169,26 @@ fn a_comment_is_added_to_the_prompt() {
 }
 
 #[test]
+fn a_comment_can_name_lines_of_the_hunk() {
+    let part = |comment: &str| {
+        let whole = Part { path: "a".into(), hunks: vec![Hunk { old: 4..5, new: 10..14 }] };
+        narrowed(&whole, comment).map(|(part, text)| (part.hunks[0].new.clone(), text.to_owned()))
+    };
+    assert_eq!(part("12: why?"), Ok((11..12, "why?".to_owned())));
+    assert_eq!(part("11 - 14:why?"), Ok((10..14, "why?".to_owned())));
+    assert_eq!(part("why: 12?"), Ok((10..14, "why: 12?".to_owned())));
+    for comment in ["10: why?", "12-15: why?", "14-12: why?", "0: why?"] {
+        let error = part(comment).unwrap_err();
+        assert_eq!(error, "This hunk has the lines 11-14. Use one of them, or no number.");
+    }
+    let mut rig = rig();
+    rig.act(Action::CommentOnHunk);
+    rig.type_line("3: Why?");
+    rig.act(Action::Accept);
+    assert!(rig.session().draft.ends_with("]: Why?\n"), "{}", rig.session().draft);
+}
+
+#[test]
 fn closing_the_page_ends_the_review() {
     let mut rig = rig();
     assert_eq!(done(&rig.act(Action::Escape)), [""; 0]);

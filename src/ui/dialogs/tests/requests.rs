@@ -17,6 +17,15 @@ fn digits_choose_the_option_at_that_place() {
 }
 
 #[test]
+fn a_request_of_unknown_effect_cannot_be_allowed_by_rule() {
+    let mut rig = Rig::new();
+    rig.ask_permission(1, &[AllowAlways, AllowOnce, RejectOnce]);
+    rig.act(Action::AllowByRule);
+    assert!(rig.layers.is_empty());
+    assert!(rig.state.flash.as_ref().is_some_and(|flash| flash.starts_with("No rule can allow")));
+}
+
+#[test]
 fn a_digit_without_an_option_chooses_nothing() {
     let mut rig = Rig::new();
     rig.ask_permission(1, &[AllowOnce, RejectOnce]);
