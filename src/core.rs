@@ -14,9 +14,10 @@ pub(crate) mod session;
 pub mod state;
 
 pub use lifecycle::archive::unknown_agent;
+pub use lifecycle::by_rule::rule_suggestions;
 pub use lifecycle::policy::{ListedGrant, granted, protected_files};
+pub use lifecycle::requests::risks;
 pub use lifecycle::requests::saved::{SavedRequest, SavedRequests};
-pub use lifecycle::requests::{risks, rule_suggestions};
 pub use recording::restore::restore;
 pub use session::play::play;
 pub use state::conn::*;

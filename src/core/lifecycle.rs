@@ -14,6 +14,7 @@ pub(in crate::core) mod approve_all;
 pub mod archive;
 pub(in crate::core) mod auth;
 pub(in crate::core) mod budget;
+pub mod by_rule;
 pub(crate) mod call;
 pub(in crate::core) mod callbacks;
 pub(in crate::core) mod choices;

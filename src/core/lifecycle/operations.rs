@@ -7,6 +7,7 @@ pub use super::approve_all::{is_on as approves_all, toggle as toggle_approve_all
 pub use super::archive::{continue_last, list_saved, open_saved, start_reading};
 pub(crate) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out, variables_refused};
+pub use super::by_rule::allow_by_rules;
 pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::close_session;
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
@@ -19,7 +20,6 @@ pub use super::policy::revoke;
 pub use super::prompt::remember;
 pub use super::providers::change as change_provider;
 pub use super::questions::answer;
-pub use super::requests::allow_by_rules;
 pub use super::review::{
     accept as accept_part, comment as comment_on_part, quoted as quoted_part, refresh as refresh_review,
     reject as reject_part, start as review_changes,

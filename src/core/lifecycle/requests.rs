@@ -5,7 +5,6 @@
 //! handles files and commands, `dialogs` shows requests. Requests of a subagent are in the queue of its top-level
 //! session.
 
-mod by_rule;
 mod decisions;
 mod early;
 mod elicitations;
@@ -19,12 +18,12 @@ use crate::model::{
     RpcError, SessionId, SessionKey,
 };
 
-pub use by_rule::{allow_by_rules, rule_suggestions};
 use decisions::note_decision;
 pub(in crate::core) use early::{dispatch_early, refuse_early};
 use elicitations::on_elicitation;
 pub(in crate::core) use elicitations::on_page_done;
 pub use ruled::risks;
+pub(super) use ruled::{position_to_allow, ruling_of, suggested_for};
 
 use super::{call, callbacks, late, policy, spool, tabs};
 use crate::core::session::{diffs, record, tools};

@@ -1,5 +1,6 @@
 //! The review of what the turns of a session have changed on the disk, hunk by hunk.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ratatui::layout::{Position, Rect};
@@ -86,11 +87,11 @@ fn narrowed<'t>(part: &Part, comment: &'t str) -> Result<(Part, &'t str), String
         return Ok((part.clone(), comment));
     };
     if first > last || first <= new.start || last > new.end {
+        if new.is_empty() {
+            return Err("This hunk only deletes lines. Remove the line number to comment on it.".to_owned());
+        }
         let lines = format!("{}-{}", new.start + 1, new.end);
-        return Err(match new.is_empty() {
-            true => "This hunk only deletes lines. Remove the line number to comment on it.".to_owned(),
-            false => format!("This hunk has the lines {lines}. Use one of them, or no number."),
-        });
+        return Err(format!("This hunk has the lines {lines}. Use one of them, or no number."));
     }
     let hunk = Hunk { old: 0..0, new: first - 1..last };
     Ok((Part { path: part.path.clone(), hunks: vec![hunk] }, text))
@@ -239,7 +240,7 @@ impl ReviewPage {
         let mut help = "The comment is added to the prompt with these lines. Nothing is sent yet.".to_owned();
         if let Some(new) = part.hunks.first().map(|hunk| &hunk.new).filter(|new| new.len() > 1) {
             let (first, last) = (new.start + 1, new.end);
-            help.push_str(&format!(" Lines {first}-{last}: begin with {first}: to comment on one line."));
+            let _ = write!(help, " Lines {first}-{last}: begin with {first}: to comment on one line.");
         }
         let quote = operations::quoted_part(&app.state, self.key, &part);
         help.extend(quote.lines().take(MAX_SHOWN).map(|line| format!("\n{line}")));

@@ -86,7 +86,11 @@ impl Asked {
 }
 
 /// Sets of rules that may allow a call, from narrow to wide.
-pub(super) fn suggested_for(session: &Session, call: &ToolCall, context: &RuleContext) -> Vec<Vec<String>> {
+pub(in crate::core) fn suggested_for(
+    session: &Session,
+    call: &ToolCall,
+    context: &RuleContext,
+) -> Vec<Vec<String>> {
     let (asked, _) = subjects_of(session.workspace.folder(), call);
     let of_each: Vec<_> = asked.iter().map(|asked| suggestions(asked.subject(), context)).collect();
     let levels = of_each.iter().map(Vec::len).max().unwrap_or(0);
@@ -217,7 +221,7 @@ pub(super) fn answer_by_rule(
 }
 
 /// The agent's option that allows only this request.
-pub(super) fn position_to_allow(request: &PermissionRequest) -> Option<usize> {
+pub(in crate::core) fn position_to_allow(request: &PermissionRequest) -> Option<usize> {
     let once =
         |(_, option): &(usize, &crate::model::PermissionOption)| option.kind == PermissionKind::AllowOnce;
     let mut all = request.options.iter().enumerate().filter(once);

@@ -1,7 +1,6 @@
 //! Allows an open request by a rule that the user chooses, and with it later ones like it.
 
-use super::{policy, ruled};
-use crate::core::lifecycle::questions;
+use super::{policy, questions, requests};
 use crate::core::state::question::CLOSED;
 use crate::core::{Cx, OpenRequest, OpenRequestKind, QuestionId, State, UserAnswer};
 use crate::model::{
@@ -37,9 +36,9 @@ pub fn rule_suggestions(
             if !is_plain {
                 return Err("No rule can allow this request: it changes a protected file.".to_owned());
             }
-            add(ruled::suggested_for(session, call, &policy.context), &|rules| {
+            add(requests::suggested_for(session, call, &policy.context), &|rules| {
                 let rules = policy.user_rules.with(rules);
-                let ruling = ruled::ruling_of(session, call, is_plain, (&rules, &policy.context));
+                let ruling = requests::ruling_of(session, call, is_plain, (&rules, &policy.context));
                 ruling.is_some_and(|(action, _)| action == RuleAction::Allow)
             });
         }
@@ -78,7 +77,7 @@ pub fn allow_by_rules(
         return Err("The request has changed. Nothing was allowed.".to_owned());
     }
     let (conn, position) = match &open.kind {
-        OpenRequestKind::Permission { request, .. } => (open.conn, ruled::position_to_allow(request)),
+        OpenRequestKind::Permission { request, .. } => (open.conn, requests::position_to_allow(request)),
         _ => (open.conn, Some(0)),
     };
     for rule in rules {
