@@ -5,10 +5,13 @@
 //! of parsing a tree.
 //! Invariant: a text without secrets is unchanged.
 
+mod find;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
+
+pub use find::{Found, find, masked};
 
 const HIDDEN: &str = "[hidden]";
 /// Every line with a secret contains one of these words, in lower case.

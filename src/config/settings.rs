@@ -273,6 +273,8 @@ pub const SETTINGS: &[Setting] = settings! {
         { widening: Some(false) };
     "policy.command_input", PERMISSIONS, Flag, policy.command_input,
         "Allow typing into the commands of agents, whose input is empty otherwise";
+    "policy.check_secrets", PERMISSIONS, Flag, policy.check_secrets,
+        "Ask before a prompt is sent that contains what looks like a secret" { widening: Some(false) };
     "sandbox.mode", PERMISSIONS, SANDBOX, sandbox.mode,
         "Run agents in a sandbox: `workspace` with what the system can enforce, `required` with all of it or not at all"
         { applies: Applies::Later };

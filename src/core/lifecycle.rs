@@ -38,6 +38,7 @@ pub mod questions;
 pub(in crate::core) mod replies;
 pub mod requests;
 pub(in crate::core) mod review;
+pub(in crate::core) mod secrets;
 pub(in crate::core) mod servers;
 pub mod shell;
 pub(in crate::core) mod spool;

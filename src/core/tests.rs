@@ -34,6 +34,7 @@ mod requests;
 pub(crate) mod resume;
 mod review;
 mod rules;
+mod secrets;
 mod servers;
 mod sessions;
 pub(crate) mod shell;

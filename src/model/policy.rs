@@ -10,7 +10,7 @@
 
 mod command;
 mod protected;
-mod rules;
+pub(super) mod rules;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,7 @@ pub use command::{
     is_shown_in_full, shell_line,
 };
 pub use protected::{Protection, is_repository, protection_of};
-pub use rules::{
-    Risk, RiskKind, Rule, RuleAction, RuleContext, Rules, Ruling, Subject, risks_of, suggestions,
-};
+pub use rules::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
 
 /// An action that an agent requests from parlor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +77,7 @@ pub struct Policy {
 
 /// The section `[policy]` of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct PolicyRules {
     /// Whether every write needs confirmation, also inside the session's folders.
     pub ask_writes: bool,
@@ -86,11 +85,13 @@ pub struct PolicyRules {
     pub ask_commands: bool,
     /// Whether the user can type into commands of agents; without it, they have no input.
     pub command_input: bool,
+    /// Whether prompts with secrets are asked about before they are sent.
+    pub check_secrets: bool,
 }
 
 impl Default for PolicyRules {
     fn default() -> Self {
-        Self { ask_writes: false, ask_commands: true, command_input: false }
+        Self { ask_writes: false, ask_commands: true, command_input: false, check_secrets: true }
     }
 }
 

@@ -100,6 +100,10 @@ fn carry_out(state: &mut State, consequence: Consequence, cx: &mut Cx) {
             super::budget::pass(state, key, &limit, prompt);
             super::turn::send_next(state, key, cx);
         }
+        Consequence::Secrets(key, prompt, answer, hashes) => {
+            super::secrets::decide(state, key, prompt, (answer, hashes), cx);
+            super::turn::send_next(state, key, cx);
+        }
         Consequence::CancelTurn(key) => super::turn::cancel_turn(state, key, cx),
         Consequence::ApproveAll(key, scope) => super::approve_all::start(state, key, scope),
         Consequence::Rewind(key, item, way) => cx.requests.push(UiRequest::Rewind(key, item, way)),

@@ -8,7 +8,7 @@ use crate::model::{
     SessionKey, SessionUpdate,
 };
 
-use super::{call, handover, prompt, shell, turn};
+use super::{call, handover, prompt, secrets, shell, turn};
 use crate::core::session::{clear, messages, play, record, turns};
 use crate::core::state::texts;
 use crate::core::{Conn, Cx, Handling, Prompt, PromptState, State, Turn};
@@ -61,12 +61,15 @@ pub(in crate::core) fn on_prepared(
 }
 
 /// Sends a prompt whose files were read, if the turn is still running.
-fn send(state: &mut State, key: SessionKey, prompt: PromptId, prepared: PreparedPrompt, cx: &mut Cx) {
+fn send(state: &mut State, key: SessionKey, prompt: PromptId, mut prepared: PreparedPrompt, cx: &mut Cx) {
     let Some(session) = state.sessions.get(&key) else { return };
     if !matches!(session.turn, Turn::Running { .. }) {
         return;
     }
     let (Some(conn), Some(id)) = (session.conn, session.id.clone()) else { return };
+    if secrets::stops_prompt(state, key, prompt, &mut prepared, cx) {
+        return;
+    }
     let mut blocks = vec![ContentBlock::Text(prepared.text.into())];
     blocks.extend(prepared.blocks);
     let request = Call::Steer(id, blocks.clone());

@@ -16,8 +16,8 @@ use crate::model::{
 };
 
 use super::{
-    archive, auth, budget, call, callbacks, conn, handover, late, open, prompt, requests, review, shell,
-    spool, tabs, undo,
+    archive, auth, budget, call, callbacks, conn, handover, late, open, prompt, requests, review, secrets,
+    shell, spool, tabs, undo,
 };
 use crate::core::session::{clear, messages, play, record, tools, turns};
 use crate::core::state::{FlashEnd, lookup, texts};
@@ -233,12 +233,15 @@ fn begin(state: &mut State, key: SessionKey, id: PromptId, cx: &mut Cx) {
 }
 
 /// Sends a prompt whose files were read. If that is not possible now, it stays in the outbox.
-fn send(state: &mut State, key: SessionKey, prompt: PromptId, prepared: PreparedPrompt, cx: &mut Cx) {
+fn send(state: &mut State, key: SessionKey, prompt: PromptId, mut prepared: PreparedPrompt, cx: &mut Cx) {
     let Some((conn, id)) =
         state.sessions.get(&key).and_then(|session| Some((session.conn?, session.id.clone()?)))
     else {
         return;
     };
+    if secrets::stops_prompt(state, key, prompt, &mut prepared, cx) {
+        return;
+    }
     let mut blocks = handover::blocks(state, conn, key, &prepared.text);
     blocks.extend(prepared.blocks.iter().cloned());
     let echo = handover::echo_of(&blocks);

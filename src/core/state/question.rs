@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::ui_request::RewindWay;
-use crate::core::{ApproveAll, Effect, OpenRequest, State};
+use crate::core::{ApproveAll, Effect, OpenRequest, SecretAnswer, State};
 use crate::guard;
 use crate::model::{
     AgentSpec, ConnId, FieldValue, ItemId, Limit, PromptId, RegistryAgent, RequestId, SessionId, SessionInfo,
@@ -114,6 +114,8 @@ pub enum Consequence {
     ApproveAll(SessionKey, ApproveAll),
     /// Continues in spite of a limit, and sends the prompt that waits because of it.
     PassLimit(SessionKey, Limit, Option<PromptId>),
+    /// What happens to secrets in a prompt, known by their hashes.
+    Secrets(SessionKey, PromptId, SecretAnswer, Vec<String>),
     CancelTurn(SessionKey),
 }
 

@@ -9,6 +9,7 @@ mod outbox;
 mod permissions;
 mod request;
 mod resume;
+mod secret_answer;
 mod settings;
 mod shell;
 mod start;
@@ -28,6 +29,7 @@ use super::recorded::Loading;
 use super::replay;
 use crate::core::{ItemBody, Reading, RecorderState, Replay, TerminalView, ToolCall, Transcript, Unseen};
 pub use budget::{DayBudget, TurnBudget};
+
 pub use echo::Echo;
 use index::ItemIndex;
 pub use listed::ListedFiles;
@@ -37,6 +39,7 @@ pub use permissions::{Approval, ApproveAll, Permissions};
 pub use request::*;
 pub(in crate::core) use resume::Opened;
 pub use resume::{ResumeConfidence, ResumeState};
+pub use secret_answer::SecretAnswer;
 pub use settings::{NamedSettings, SettingsState, Wanted};
 pub use shell::{KnownOutput, UserShell};
 pub use start::StartState;
@@ -116,6 +119,8 @@ pub struct Session {
     pub recorder: RecorderState,
     pub undo: Undo,
     pub budget: TurnBudget,
+    /// What the user decided about secrets in prompts, by their hashes.
+    pub secret_answers: Vec<(String, SecretAnswer)>,
     /// Set if it is read-only: no agent, and nothing is recorded.
     pub read_only: Option<Reading>,
     pub replay: Replay,
@@ -181,6 +186,7 @@ impl Session {
             recorder: RecorderState::default(),
             undo: Undo::default(),
             budget: TurnBudget::default(),
+            secret_answers: Vec::new(),
             read_only: None,
             replay: Replay::None,
             open_message: None,

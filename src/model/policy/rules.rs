@@ -9,9 +9,9 @@
 
 mod paths;
 mod pattern;
-mod risk;
+pub(in crate::model) mod risk;
 mod shell;
-mod suggest;
+pub(in crate::model) mod suggest;
 mod wrappers;
 
 use std::fmt;
@@ -20,9 +20,7 @@ use std::sync::Arc;
 
 use paths::PathPattern;
 use pattern::{Match, RunPattern, wild};
-pub use risk::{Risk, RiskKind, risks_of};
 use shell::{Redirect, Word};
-pub use suggest::suggestions;
 use wrappers::{Part, parts_of};
 
 /// What a rule does. The greatest one wins.
