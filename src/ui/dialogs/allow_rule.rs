@@ -35,14 +35,15 @@ pub fn open(app: &mut App, cx: &mut Cx) {
         Err(why) => return notify(&mut app.state, why, cx),
     };
     let row = |set: &Vec<String>, scope| {
-        let right = match scope {
-            GrantScope::Session => "for this session",
-            GrantScope::Folder => "always in this folder",
+        // It comes first, so that it is visible on any screen.
+        let lifetime = match scope {
+            GrantScope::Session => "Session",
+            GrantScope::Folder => "Always",
         };
-        (PickerRow { right: right.to_owned(), ..PickerRow::new(set.join(", ")) }, (set.clone(), scope))
+        (PickerRow::new(format!("{lifetime}: {}", set.join(", "))), (set.clone(), scope))
     };
     let scopes = [GrantScope::Session, GrantScope::Folder];
     let rows = sets.iter().flat_map(|set| scopes.map(|scope| row(set, scope))).collect();
-    let note = "Allows this request and all that the rule matches, for this agent. Revoke it in the saved permissions.";
+    let note = "Allows this request and all that the rule matches: for this session, or always for this agent in this folder.";
     app.layers.push(Picker::new(SuggestedRules(id), "Allow by rule", rows).noting(note.to_owned()));
 }
