@@ -37,11 +37,13 @@ const FORMATS: &[(&str, &str)] = &[
     ("password in an address", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{1,100}:([^\s/:@]{6,200})@"),
 ];
 
+const NAMED_KIND: &str = "secret value";
+
 /// A name that says secret, and its value.
 const NAMED: &str = r#"(?i)(?:api_?-?key|secret|token|passw(?:or)?d|private_?-?key|access_?-?key|bearer)[a-z0-9_]{0,20}["']?\s{0,3}[:= ]\s{0,3}["']?([A-Za-z0-9+/_.~-]{16,200}={0,2})"#;
 
 static ALL: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
-    let named = std::iter::once(&("secret value", NAMED));
+    let named = std::iter::once(&(NAMED_KIND, NAMED));
     let compiled = FORMATS.iter().chain(named).map(|(kind, format)| Some((*kind, Regex::new(format).ok()?)));
     compiled.flatten().collect()
 });
@@ -54,15 +56,19 @@ pub fn find(text: &str) -> Vec<Found> {
     for (kind, format) in ALL.iter() {
         for captures in format.captures_iter(text) {
             let Some(value) = captures.get(1).or_else(|| captures.get(0)) else { continue };
-            let is_new = found
-                .iter()
-                .all(|other| other.range.end <= value.start() || value.end() <= other.range.start);
-            if is_new && (*kind != "secret value" || looks_random(value.as_str())) {
+            if *kind != NAMED_KIND || looks_random(value.as_str()) {
                 found.push(Found { range: value.range(), kind });
             }
         }
     }
+    // Of those that overlap, the first one counts, and of two at one place the known format.
     found.sort_by_key(|found| found.range.start);
+    let mut end = 0;
+    found.retain(|secret| {
+        let is_apart = secret.range.start >= end;
+        end = end.max(secret.range.end);
+        is_apart
+    });
     found
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Invariant: only hashes of secrets are remembered.
 
+use std::collections::BTreeSet;
+
 use super::prompt;
 use crate::core::state::session::SecretAnswer;
 use crate::core::{Consequence, Cx, Question, Release, State};
@@ -11,7 +13,7 @@ use crate::redact::{Found, find, masked};
 /// Maximum number of secrets that a question lists.
 const MAX_LISTED: usize = 5;
 
-/// Number of characters of a secret that a question shows.
+/// Maximum number of characters of a secret that a question shows. It never shows more than a quarter.
 const SHOWN_CHARS: usize = 4;
 
 /// Hides the secrets that the user chose to hide. If there are others, puts the prompt on hold and asks; returns whether
@@ -27,19 +29,21 @@ pub(super) fn stops_prompt(
         return false;
     }
     let Some(session) = state.sessions.get_mut(&key) else { return false };
-    let mut new: Vec<(String, String)> = Vec::new();
+    let (mut new, mut lines) = (BTreeSet::new(), Vec::new());
     let mut check = |place: &str, text: &str| {
         let answers = &session.secret_answers;
-        let (mut hidden, mut unknown) = (Vec::new(), Vec::new());
+        let mut hidden = Vec::new();
         for secret in find(text) {
             let hash = hash_of(text, &secret);
-            match answers.iter().find(|(known, _)| *known == hash) {
-                Some((_, SecretAnswer::Hide)) => hidden.push(secret),
+            match answers.get(&hash) {
+                Some(SecretAnswer::Hide) => hidden.push(secret),
                 Some(_) => {}
-                None => unknown.push((hash, description(place, text, &secret))),
+                None if new.insert(hash) && lines.len() < MAX_LISTED => {
+                    lines.push(description(place, text, &secret));
+                }
+                None => {}
             }
         }
-        new.extend(unknown);
         (!hidden.is_empty()).then(|| masked(text, &hidden))
     };
     if let Some(text) = check("the prompt", &prepared.text) {
@@ -61,22 +65,26 @@ pub(super) fn stops_prompt(
     {
         session.resume.hand_over(text, agent);
     }
-    new.dedup_by(|a, b| a.0 == b.0);
     if new.is_empty() {
         return false;
     }
     session.outbox.give_back(id);
-    ask(state, key, id, &new, cx);
+    ask(state, (key, id), lines, new.into_iter().collect(), cx);
     true
 }
 
-fn ask(state: &mut State, key: SessionKey, id: PromptId, new: &[(String, String)], cx: &mut Cx) {
+/// Asks about secrets with these hashes, of which the first ones are described.
+fn ask(
+    state: &mut State,
+    (key, id): (SessionKey, PromptId),
+    mut body: Vec<String>,
+    hashes: Vec<String>,
+    cx: &mut Cx,
+) {
     state.withdraw(|consequence| matches!(consequence, Consequence::Secrets(of, ..) if *of == key));
-    let mut body: Vec<String> = new.iter().take(MAX_LISTED).map(|(_, text)| text.clone()).collect();
-    let more = new.len().saturating_sub(MAX_LISTED);
+    let more = hashes.len().saturating_sub(body.len());
     body.extend((more > 0).then(|| format!("{more} more")));
     body.push("The prompt was not sent. It is in the queue, on hold.".to_owned());
-    let hashes: Vec<String> = new.iter().map(|(hash, _)| hash.clone()).collect();
     let consequence = |answer| Consequence::Secrets(key, id, answer, hashes.clone());
     let answers = [
         ("Edit the prompt", consequence(SecretAnswer::Edit)),
@@ -112,9 +120,10 @@ fn hash_of(text: &str, secret: &Found) -> String {
 /// What and where a secret is, with its first characters: `GitHub token in src/a.rs, line 3: ghp_… (40 characters)`.
 fn description(place: &str, text: &str, secret: &Found) -> String {
     let value = text.get(secret.range.clone()).unwrap_or_default();
-    let start: String = value.chars().take(SHOWN_CHARS).collect();
+    let count = value.chars().count();
+    let start: String = value.chars().take(SHOWN_CHARS.min(count / 4)).collect();
     let line = text.get(..secret.range.start).unwrap_or_default().matches('\n').count() + 1;
-    format!("{} in {place}, line {line}: {start}… ({} characters)", secret.kind, value.chars().count())
+    format!("{} in {place}, line {line}: {start}… ({count} characters)", secret.kind)
 }
 
 /// The name of a file by its address.

@@ -120,7 +120,7 @@ pub struct Session {
     pub undo: Undo,
     pub budget: TurnBudget,
     /// What the user decided about secrets in prompts, by their hashes.
-    pub secret_answers: Vec<(String, SecretAnswer)>,
+    pub secret_answers: BTreeMap<String, SecretAnswer>,
     /// Set if it is read-only: no agent, and nothing is recorded.
     pub read_only: Option<Reading>,
     pub replay: Replay,
@@ -186,7 +186,7 @@ impl Session {
             recorder: RecorderState::default(),
             undo: Undo::default(),
             budget: TurnBudget::default(),
-            secret_answers: Vec::new(),
+            secret_answers: BTreeMap::new(),
             read_only: None,
             replay: Replay::None,
             open_message: None,

@@ -85,6 +85,17 @@ fn a_conversation_that_is_handed_over_is_checked() {
 }
 
 #[test]
+fn many_secrets_are_all_hidden() {
+    let mut app = TestCore::ready();
+    let keys: Vec<String> = (0..2000).map(|number| format!("{}{number:06}", key())).collect();
+    app.submit(&keys.join("\n"));
+    let body = &question(&app).unwrap().body;
+    assert_eq!(body[5], "1995 more");
+    app.decide(1);
+    assert!(!app.sent().contains("ghp_"));
+}
+
+#[test]
 fn the_check_can_be_switched_off() {
     let mut app = TestCore::ready();
     app.state.setup.policy.check_secrets = false;

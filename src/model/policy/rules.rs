@@ -118,7 +118,10 @@ impl Rules {
 
     /// These rules and others of the user.
     #[must_use]
-    pub fn with(&self, others: impl IntoIterator<Item = Rule>) -> Self {
+    pub fn with(&self, others: Vec<Rule>) -> Self {
+        if others.is_empty() {
+            return self.clone();
+        }
         Self(self.0.iter().cloned().chain(others).collect())
     }
 
