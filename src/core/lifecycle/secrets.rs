@@ -37,11 +37,10 @@ pub(super) fn stops_prompt(
             let hash = hash_of(text, &secret);
             match answers.get(&hash) {
                 Some(SecretAnswer::Hide) => hidden.push(secret),
-                Some(_) => {}
                 None if new.insert(hash) && lines.len() < MAX_LISTED => {
                     lines.push(description(place, text, &secret));
                 }
-                None => {}
+                Some(_) | None => {}
             }
         }
         (!hidden.is_empty()).then(|| masked(text, &hidden))
@@ -69,7 +68,7 @@ pub(super) fn stops_prompt(
         return false;
     }
     session.outbox.give_back(id);
-    ask(state, (key, id), lines, new.into_iter().collect(), cx);
+    ask(state, (key, id), lines, &new.into_iter().collect::<Vec<_>>(), cx);
     true
 }
 
@@ -78,14 +77,14 @@ fn ask(
     state: &mut State,
     (key, id): (SessionKey, PromptId),
     mut body: Vec<String>,
-    hashes: Vec<String>,
+    hashes: &[String],
     cx: &mut Cx,
 ) {
     state.withdraw(|consequence| matches!(consequence, Consequence::Secrets(of, ..) if *of == key));
     let more = hashes.len().saturating_sub(body.len());
     body.extend((more > 0).then(|| format!("{more} more")));
     body.push("The prompt was not sent. It is in the queue, on hold.".to_owned());
-    let consequence = |answer| Consequence::Secrets(key, id, answer, hashes.clone());
+    let consequence = |answer| Consequence::Secrets(key, id, answer, hashes.to_vec());
     let answers = [
         ("Edit the prompt", consequence(SecretAnswer::Edit)),
         ("Hide them with * and send", consequence(SecretAnswer::Hide)),
