@@ -131,6 +131,8 @@ fn keys_reach_parlor_through_tmux() {
     screen.wait_for("Ask demo");
     screen.send("/help\r");
     screen.wait_for("Plain text works too");
+    // Quitting asks while the turn is running.
+    screen.wait_for(" ready ");
     screen.send("x");
     screen.wait_for("› x");
     tmux.quit();
