@@ -72,7 +72,7 @@ pub use ids::*;
 pub use options::*;
 pub use plan::*;
 pub use policy::rules::risk::{Risk, RiskKind, risks_of};
-pub use policy::rules::suggest::suggestions;
+pub use policy::rules::suggest::{MATCH_DAYS, MatchJob, RuleMatches, suggestions};
 pub use policy::*;
 pub use prompt::*;
 pub use record::*;

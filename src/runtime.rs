@@ -21,6 +21,7 @@ pub mod plain;
 pub mod print;
 pub mod replay;
 mod resume_hint;
+pub mod saved_requests;
 pub mod signals;
 mod suspend;
 mod terminal;

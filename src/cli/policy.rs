@@ -12,7 +12,8 @@ use crate::config::settings::RULES;
 use crate::config::{Config, Origin, Problem, Surroundings};
 use crate::model::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject, risks_of};
 use crate::runtime::print::Printer;
-use crate::store::Store;
+use crate::runtime::saved_requests::Source;
+use crate::store::{ListFilter, Store};
 use crate::ui::dialogs::risk_texts;
 use crate::ui::text::one_line;
 
@@ -150,9 +151,10 @@ fn source<'a>(
     since: &str,
     home: Option<PathBuf>,
     place: &Place<'_>,
-) -> anyhow::Result<saved::Source<'a>> {
+) -> anyhow::Result<Source<'a>> {
     let since_ms = sessions::time::parse(since, sessions::time::now_ms())?;
-    Ok(saved::Source { store, since_ms, home, own_folders: place.own_folders.clone() })
+    let filter = ListFilter { with_children: true, ..ListFilter::default() };
+    Ok(Source { store, since_ms, filter, home, own_folders: place.own_folders.clone() })
 }
 
 /// The decision, then each part with its rule or the reason why there is none.

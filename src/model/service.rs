@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::snapshot::SnapshotNews;
 use super::{
     AgentSpec, Allowance, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
-    Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, Sandbox, ServedFile, SessionKey, StoredGrant,
-    TemplateList, TerminalCommand, TerminalId,
+    MatchJob, Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, RuleMatches, Sandbox, ServedFile,
+    SessionKey, StoredGrant, TemplateList, TerminalCommand, TerminalId,
 };
 
 /// A file request with everything needed to serve it.
@@ -201,6 +201,8 @@ pub enum ServiceEvent {
         symbols: Vec<FoundSymbol>,
         has_tags: bool,
     },
+    /// How many saved requests rules would have allowed, or why that is unknown.
+    RulesMatched(MatchJob, Result<RuleMatches, String>),
     TemplatesFound(SessionKey, TemplateList),
     PromptPrepared(SessionKey, super::PromptId, Box<super::PreparedPrompt>),
     /// The text that replaces the paths of dropped files, or why there is none. Not sent if they do not exist.

@@ -1,46 +1,13 @@
 //! What agents asked for in saved sessions, and what rules decide about it.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use crate::cli::sessions::time;
-use crate::core::{SavedRequest, SavedRequests};
+use crate::core::SavedRequest;
 use crate::host::when;
-use crate::model::{RecordedSession, RuleAction, Rules};
-use crate::store::{ListFilter, Store, StoreError};
-use crate::ui::text::{counted, one_line, truncate};
-
-/// Maximum number of characters of a request in a line.
-const MAX_SHOWN: usize = 100;
-
-/// What is read of the saved sessions.
-#[derive(Debug)]
-pub struct Source<'a> {
-    pub store: &'a Store,
-    /// Only requests since then, in Unix milliseconds.
-    pub since_ms: i64,
-    pub home: Option<PathBuf>,
-    /// The folders of parlor's own files.
-    pub own_folders: Vec<PathBuf>,
-}
-
-impl Source<'_> {
-    /// Calls a function for each request, session by session, those that were used last first.
-    fn each(&self, mut call: impl FnMut(&str, &SavedRequests, &SavedRequest)) -> Result<(), StoreError> {
-        let filter = ListFilter { with_children: true, ..ListFilter::default() };
-        for row in self.store.list(&filter)? {
-            let (_, head) = self.store.peek(&row.uid)?;
-            let (events, _) = self.store.events(&row.uid)?;
-            let saved = RecordedSession { events, ..head };
-            let found =
-                SavedRequests::of(saved, (self.home.clone(), self.own_folders.clone()), time::instant());
-            for request in found.requests.iter().filter(|request| request.at_ms >= self.since_ms) {
-                call(&row.uid, &found, request);
-            }
-        }
-        Ok(())
-    }
-}
+use crate::model::{RuleAction, Rules};
+use crate::runtime::saved_requests::{Source, shown};
+use crate::store::StoreError;
+use crate::ui::text::{counted, one_line};
 
 /// All requests with their decisions.
 pub fn log(source: &Source<'_>) -> Result<String, StoreError> {
@@ -88,8 +55,7 @@ pub fn test(source: &Source<'_>, now: &Rules, draft: &Rules) -> Result<String, S
 }
 
 fn head(uid: &str, request: &SavedRequest) -> String {
-    let what = truncate(&one_line(&request.what.description()), MAX_SHOWN);
-    format!("{}  {uid}  {what}", when::full(request.at_ms))
+    format!("{}  {uid}  {}", when::full(request.at_ms), shown(request))
 }
 
 #[cfg(test)]
@@ -97,6 +63,8 @@ mod tests {
     use super::*;
     use crate::cli::sessions::tests::Fixture;
     use crate::model::*;
+    use crate::runtime::saved_requests::matches;
+    use crate::store::ListFilter;
 
     /// A session in which this command was asked about and allowed by the user.
     fn saved(command: &str) -> Fixture {
@@ -120,7 +88,8 @@ mod tests {
     }
 
     fn source(fixture: &Fixture) -> Source<'_> {
-        Source { store: &fixture.store, since_ms: 0, home: None, own_folders: Vec::new() }
+        let filter = ListFilter { with_children: true, ..ListFilter::default() };
+        Source { store: &fixture.store, since_ms: 0, filter, home: None, own_folders: Vec::new() }
     }
 
     fn rules(rules: &[&str]) -> Rules {
@@ -134,6 +103,31 @@ mod tests {
         assert!(text.contains("  run ls; rm -rf x\n      Allowed once by the user\n"), "{text}");
         let late = Source { since_ms: i64::MAX, ..source(&fixture) };
         assert_eq!(log(&late).unwrap(), "No requests in this period.\n");
+    }
+
+    #[test]
+    fn rules_match_the_requests_of_an_agent_in_a_folder() {
+        let fixture = saved("ls -l");
+        let found = |folder: &str, agent: &str, rule: &str| {
+            let job = MatchJob {
+                request: RequestId(1),
+                rules: vec![rule.to_owned()],
+                agent: agent.to_owned(),
+                folder: folder.into(),
+                home: None,
+                own_folders: Vec::new(),
+            };
+            matches(&fixture.store, &job).unwrap()
+        };
+        let examples = vec!["run ls -l".to_owned()];
+        let expected = RuleMatches { all: 1, allowed: 1, examples };
+        assert_eq!(found("/w", "fake", "allow run \"ls *\""), expected);
+        assert_eq!(
+            found("/w", "fake", "allow run \"rm *\""),
+            RuleMatches { all: 1, ..RuleMatches::default() }
+        );
+        assert_eq!(found("/other", "fake", "allow run \"ls *\""), RuleMatches::default());
+        assert_eq!(found("/w", "other", "allow run \"ls *\""), RuleMatches::default());
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Parses and formats times.
 
-use std::time::Instant;
-
 use anyhow::bail;
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -13,11 +11,6 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 /// The current time in Unix milliseconds.
 pub fn now_ms() -> i64 {
     Timestamp::now().as_millisecond()
-}
-
-/// The time of the monotonic clock.
-pub fn instant() -> Instant {
-    Instant::now()
 }
 
 pub use crate::host::when::{ago, full};

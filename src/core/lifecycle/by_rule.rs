@@ -1,11 +1,12 @@
 //! Allows an open request by a rule that the user chooses, and with it later ones like it.
 
-use super::{policy, questions, requests};
+use super::{call, policy, requests};
+use crate::core::state::lookup;
 use crate::core::state::question::CLOSED;
-use crate::core::{Cx, OpenRequest, OpenRequestKind, QuestionId, State, UserAnswer};
+use crate::core::{Consequence, Cx, Effect, OpenRequest, OpenRequestKind, Question, State, UserAnswer};
 use crate::model::{
-    Access, AskReason, Grant, GrantScope, Policy, RequestId, Rule, RuleAction, SessionKey, Subject,
-    is_plain_environment, suggestions,
+    Access, AskReason, Grant, GrantScope, MATCH_DAYS, MatchJob, Policy, RequestId, Rule, RuleAction,
+    RuleMatches, SessionKey, Severity, Subject, is_plain_environment, suggestions,
 };
 
 /// Sets of rules of which each would certainly allow an open request, the narrowest first. The error says why there is none.
@@ -64,8 +65,66 @@ pub fn rule_suggestions(
     if found.is_empty() { Err(none()) } else { Ok(found) }
 }
 
+/// Asks whether to add rules that were suggested for an open request. The question shows them whole, and what they would
+/// have allowed before.
+pub fn ask(state: &mut State, id: RequestId, rules: Vec<String>, cx: &mut Cx) {
+    let Some((key, open)) = state.open_request(id) else { return call::flash(state, CLOSED, cx) };
+    let agent = policy::context_of(state, open.conn, key).agent;
+    let folder = state.sessions.get(&lookup::root_of(state, key)).map(|root| root.workspace.cwd.clone());
+    let answers = [
+        ("Allow for this session", Consequence::AllowByRules(id, rules.clone(), GrantScope::Session)),
+        (
+            "Always allow for this agent in this folder",
+            Consequence::AllowByRules(id, rules.clone(), GrantScope::Folder),
+        ),
+        ("Cancel", Consequence::Close),
+    ];
+    let mut body = rules.clone();
+    body.extend(["", "Searching the saved sessions…"].map(str::to_owned));
+    state.ask(key, Question::new("Add these rules?", body, answers));
+    cx.effects.push(Effect::MatchRules(MatchJob {
+        request: id,
+        rules,
+        agent,
+        folder: folder.unwrap_or_default(),
+        home: state.setup.home.clone(),
+        own_folders: state.setup.own_folders.clone(),
+    }));
+}
+
+/// Shows in the question what its rules would have allowed before.
+pub(in crate::core) fn on_matched(state: &mut State, job: &MatchJob, found: Result<RuleMatches, String>) {
+    let text = match found {
+        Ok(RuleMatches { all: 0, .. }) => {
+            format!("No requests in the last {MATCH_DAYS} days to compare with.")
+        }
+        Ok(RuleMatches { all, allowed, examples }) => {
+            let mut text = format!(
+                "Of {all} saved {} of this agent in this folder in the last {MATCH_DAYS} days, they allow {allowed}",
+                if all == 1 { "request" } else { "requests" }
+            );
+            text.push_str(if examples.is_empty() { "." } else { ": " });
+            text + &examples.join(" · ") + if allowed > examples.len() { " …" } else { "" }
+        }
+        Err(why) => format!("Could not search the saved sessions: {why}"),
+    };
+    let is_it = |consequence: &Consequence| matches!(consequence, Consequence::AllowByRules(id, rules, _) if (id, rules) == (&job.request, &job.rules));
+    let mut questions = state.questions.iter_mut();
+    let question =
+        questions.find(|question| question.answers.iter().any(|answer| is_it(&answer.consequence)));
+    if let Some(line) = question.and_then(|question| question.body.last_mut()) {
+        *line = text;
+    }
+}
+
 /// Adds rules that were suggested for an open request, and allows it.
-pub fn allow_by_rules(
+pub(super) fn allow(state: &mut State, id: RequestId, chosen: (&[String], GrantScope), cx: &mut Cx) {
+    if let Err(why) = try_to_allow(state, id, chosen, cx) {
+        call::flash(state, why, cx);
+    }
+}
+
+fn try_to_allow(
     state: &mut State,
     id: RequestId,
     (rules, scope): (&[String], GrantScope),
@@ -83,8 +142,14 @@ pub fn allow_by_rules(
     for rule in rules {
         policy::add_grant(state, conn, key, Grant::Rule(rule.clone()), scope, cx);
     }
+    let lifetime = match scope {
+        GrantScope::Session => "for this session",
+        GrantScope::Folder => "for this agent in this folder",
+    };
+    let title = format!("Added by the user, {lifetime}:");
+    call::notice(state, key, Severity::Info, title, Some(rules.join("\n")));
     let Some(position) = position else {
         return Err("The rule is added. This request cannot be allowed once: choose an answer.".to_owned());
     };
-    questions::answer(state, QuestionId::Agent(id), UserAnswer::Option(position), cx).map_err(str::to_owned)
+    requests::answer_by_user(state, id, UserAnswer::Option(position), cx).map_err(str::to_owned)
 }

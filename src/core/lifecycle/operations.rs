@@ -7,7 +7,7 @@ pub use super::approve_all::{is_on as approves_all, toggle as toggle_approve_all
 pub use super::archive::{continue_last, list_saved, open_saved, start_reading};
 pub(crate) use super::auth::report_refusal;
 pub use super::auth::{cancel_sign_in, running_sign_in, sign_in, sign_out, variables_refused};
-pub use super::by_rule::allow_by_rules;
+pub use super::by_rule::ask as ask_to_allow_by_rules;
 pub use super::choices::{set_mode, set_model, set_option};
 pub use super::close::close_session;
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};

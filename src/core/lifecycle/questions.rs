@@ -104,6 +104,7 @@ fn carry_out(state: &mut State, consequence: Consequence, cx: &mut Cx) {
             super::secrets::decide(state, key, prompt, (answer, hashes), cx);
             super::turn::send_next(state, key, cx);
         }
+        Consequence::AllowByRules(id, rules, scope) => super::by_rule::allow(state, id, (&rules, scope), cx),
         Consequence::CancelTurn(key) => super::turn::cancel_turn(state, key, cx),
         Consequence::ApproveAll(key, scope) => super::approve_all::start(state, key, scope),
         Consequence::Rewind(key, item, way) => cx.requests.push(UiRequest::Rewind(key, item, way)),

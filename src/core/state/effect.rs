@@ -8,8 +8,8 @@ use super::ui_request::UiRequest;
 use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
-    FileJob, FileQuery, LocateJob, Location, Note, PromptJob, ReadBytes, RegistryAgent, SessionAttachJob,
-    SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody,
+    FileJob, FileQuery, LocateJob, Location, MatchJob, Note, PromptJob, ReadBytes, RegistryAgent,
+    SessionAttachJob, SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody,
 };
 
 /// The context of a reducer: the time of the event, and what follows from it.
@@ -98,6 +98,8 @@ pub enum Effect {
         /// The working directory of the editor.
         folder: PathBuf,
     },
+    /// Counts the saved requests that rules would have allowed; reported as `ServiceEvent::RulesMatched`.
+    MatchRules(MatchJob),
     /// Adds a prompt to the folder's history.
     SavePrompt {
         folder: PathBuf,

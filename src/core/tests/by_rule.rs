@@ -11,12 +11,18 @@ fn suggested(app: &TestCore) -> Result<Vec<Vec<String>>, String> {
     rule_suggestions(&app.state, session.key, session.requests.front().unwrap())
 }
 
+/// Chooses suggested rules and how long they are valid. Returns the message, if they were not added.
 fn allow(app: &mut TestCore, rules: &[&str], scope: GrantScope) -> Result<(), String> {
     let id = app.session().requests.front().unwrap().request_id;
     let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
-    let mut done = Ok(());
-    app.flow(|state, cx| done = operations::allow_by_rules(state, id, (&rules, scope), cx));
-    done
+    let wanted = Consequence::AllowByRules(id, rules.clone(), scope);
+    app.flow(|state, cx| operations::ask_to_allow_by_rules(state, id, rules, cx));
+    let question = app.state.questions.last().unwrap();
+    let position = question.answers.iter().position(|answer| answer.consequence == wanted).unwrap();
+    let question = question.id;
+    app.state.flash = None;
+    app.flow(|state, cx| operations::answer(state, question, UserAnswer::Option(position), cx).unwrap());
+    app.state.flash.clone().map_or(Ok(()), Err)
 }
 
 #[test]
@@ -35,6 +41,40 @@ fn a_chosen_rule_allows_this_and_later_requests() {
     app.ask(4, runs("cargo build")).expect_sent("");
     assert_eq!(app.session().requests.len(), 1);
     assert_eq!(granted(&app.state).len(), 2, "it can be revoked");
+    let added = app.recorded().into_iter().find_map(|event| match event.record {
+        Record::Notice { title, detail, .. } if title.starts_with("Added") => Some((title, detail)),
+        _ => None,
+    });
+    let rules = "allow run \"cargo test *\"\nallow run \"git status *\"".to_owned();
+    assert_eq!(added, Some(("Added by the user, for this session:".to_owned(), Some(rules))));
+}
+
+#[test]
+fn the_question_shows_rules_whole_and_what_they_match() {
+    let mut app = ruled(&[]);
+    app.ask(1, runs("touch a; rm b"));
+    let id = app.session().requests.front().unwrap().request_id;
+    let rules = ["allow run \"touch *\"", "allow run \"rm *\""].map(str::to_owned).to_vec();
+    app.flow(|state, cx| operations::ask_to_allow_by_rules(state, id, rules.clone(), cx));
+    let body = |app: &TestCore| app.state.questions.last().unwrap().body.join("\n");
+    assert!(body(&app).starts_with("allow run \"touch *\"\nallow run \"rm *\"\n"), "{}", body(&app));
+    let job = app.fx.iter().find_map(|effect| match effect {
+        Effect::MatchRules(job) => Some(job.clone()),
+        _ => None,
+    });
+    let job = job.unwrap();
+    assert_eq!((job.rules.clone(), job.agent.as_str()), (rules, "fake"));
+    assert_eq!(job.folder, app.session().workspace.cwd);
+    let other = MatchJob { rules: vec!["allow any".to_owned()], ..job.clone() };
+    app.service(ServiceEvent::RulesMatched(other, Err("x".to_owned())));
+    assert!(body(&app).ends_with("Searching the saved sessions…"), "{}", body(&app));
+    let found = RuleMatches { all: 9, allowed: 2, examples: vec!["run rm c".to_owned()] };
+    app.service(ServiceEvent::RulesMatched(job.clone(), Ok(found)));
+    let expected =
+        "Of 9 saved requests of this agent in this folder in the last 30 days, they allow 2: run rm c …";
+    assert!(body(&app).ends_with(expected), "{}", body(&app));
+    app.service(ServiceEvent::RulesMatched(job, Ok(RuleMatches::default())));
+    assert!(body(&app).ends_with("No requests in the last 30 days to compare with."), "{}", body(&app));
 }
 
 #[test]

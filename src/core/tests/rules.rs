@@ -216,7 +216,8 @@ fn an_allowed_path_outside_is_read_but_a_protected_file_is_asked_about() {
 /// The verdict about a saved request.
 fn replayed(app: &TestCore) -> Option<RuleAction> {
     let workspace = app.session().workspace.clone();
-    let head = SessionHead { agent: "fake".into(), workspace, ..SessionHead::default() };
+    let head =
+        SessionHead { agent: "fake".into(), command: "fake".into(), workspace, ..SessionHead::default() };
     let saved = RecordedSession { head, events: app.recorded(), ..RecordedSession::default() };
     let saved = SavedRequests::of(saved, (None, Vec::new()), app.now);
     let [request] = &saved.requests[..] else { panic!("{saved:?}") };

@@ -320,13 +320,17 @@ fn a_request_is_allowed_by_the_rule_that_is_chosen() {
         crate::ui::update(&mut stage.app, crate::ui::Event::Act(action), stage.now)
     };
     act(&mut stage, crate::model::Action::AllowByRule);
-    for size in [(40, 12), (80, 24), (200, 60)] {
-        let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
-        assert!(shown.contains("Allow by rule") && shown.contains("allow run \"ls src\""), "{shown}");
-    }
     let before = stage.app.state.active_session().unwrap().requests.len();
-    act(&mut stage, crate::model::Action::Down);
-    act(&mut stage, crate::model::Action::Accept);
+    for title in ["Allow by rule", "Add these rules?"] {
+        for size in [(40, 12), (80, 24), (200, 60)] {
+            let shown = text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+            assert!(shown.contains(title) && shown.contains("allow run \"ls src\""), "{shown}");
+        }
+        act(&mut stage, crate::model::Action::Accept);
+        if title == "Allow by rule" {
+            act(&mut stage, crate::model::Action::Down);
+        }
+    }
     let session = stage.app.state.active_session().unwrap();
     assert_eq!(session.requests.len(), before - 1);
     assert_eq!(stage.app.state.grants[0].grant, Grant::Rule("allow run \"ls src\"".to_owned()));

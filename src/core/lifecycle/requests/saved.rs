@@ -36,6 +36,7 @@ pub struct SavedRequests {
     session: Session,
     policy: Policy,
     agent: String,
+    is_remote: bool,
     /// Oldest first.
     pub requests: Vec<SavedRequest>,
 }
@@ -49,6 +50,8 @@ impl SavedRequests {
         now: Instant,
     ) -> Self {
         let (events, agent) = (std::mem::take(&mut saved.events), saved.head.agent.clone());
+        // The program of an agent on another machine is not saved.
+        let is_remote = saved.head.command.is_empty();
         let mut session = Session::new(SessionKey(0), saved.head.workspace.clone());
         restore(&mut session, saved, now);
         let mut requests: Vec<SavedRequest> = Vec::new();
@@ -80,7 +83,7 @@ impl SavedRequests {
             requests.extend(what.map(|what| SavedRequest { at_ms, mode, what }));
         }
         let policy = Policy { home, own_folders, ..Policy::default() };
-        Self { session, policy, agent, requests }
+        Self { session, policy, agent, is_remote, requests }
     }
 
     /// What rules decide about a request, with the rule; `None`: nothing, so the user is asked.
@@ -90,7 +93,7 @@ impl SavedRequests {
             mode: request.mode.clone(),
             folder: self.session.workspace.folder().to_owned(),
             home: self.policy.home.clone(),
-            is_remote: self.session.workspace.remote.is_some(),
+            is_remote: self.is_remote,
         };
         match &request.what {
             RequestSubject::Call(call, _) => {

@@ -1,13 +1,39 @@
 //! Rules that would allow a request, the narrowest first. Whether one really does is for the caller to try.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::shell::Word;
 use super::wrappers::{Part, parts_of};
 use super::{Redirect, RuleContext, Subject, host_of, paths};
+use crate::model::RequestId;
 
 /// Maximum number of commands of a line for which rules are suggested.
 const MAX_PARTS: usize = 5;
+
+/// Counts the saved requests of an agent in a folder that rules would have allowed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatchJob {
+    /// The request for which the rules were suggested.
+    pub request: RequestId,
+    pub rules: Vec<String>,
+    pub agent: String,
+    pub folder: PathBuf,
+    pub home: Option<PathBuf>,
+    /// The folders of parlor's own files.
+    pub own_folders: Vec<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RuleMatches {
+    /// Number of requests in [`MATCH_DAYS`].
+    pub all: usize,
+    pub allowed: usize,
+    /// The first ones that were allowed, for display.
+    pub examples: Vec<String>,
+}
+
+/// How far back requests are searched for those that a rule would have allowed, in days.
+pub const MATCH_DAYS: u32 = 30;
 
 /// Sets of rules that may allow a request, each at least as wide as the one before.
 pub fn suggestions(subject: Subject<'_>, context: &RuleContext) -> Vec<Vec<String>> {
