@@ -28,8 +28,8 @@ use self::keymap::Keymap;
 use self::read::Reader;
 use crate::model::snapshot::UndoRules;
 use crate::model::{
-    AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, Limit, McpServer, PolicyRules, Rules, SandboxMode,
-    SandboxRules,
+    AgentSpec, Callbacks, DEFAULT_REGISTRY, FoldRules, Limit, McpServer, PolicyRules, Rule, Rules,
+    SandboxMode, SandboxRules,
 };
 
 const TOP_KEYS: &[&str] = &[
@@ -271,8 +271,39 @@ pub fn environment(name: &str) -> Option<OsString> {
 pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
     match text_of(paths) {
         Ok(text) => read(paths, &text, &Surroundings::of_process()),
-        Err(problem) => (Config::default(), vec![problem]),
+        Err(problem) => {
+            let mut config = Config::default();
+            let closed = fail_closed(&mut config, "sandbox ports policy", &problem);
+            (config, std::iter::once(problem).chain(closed).collect())
+        }
     }
+}
+
+/// Restricts agents where a part of the file that could not be read may have restricted them.
+fn fail_closed(config: &mut Config, text: &str, cause: &Problem) -> Vec<Problem> {
+    let problem = |text: &str, fix: &str| Problem { text: text.into(), fix: fix.into(), ..cause.clone() };
+    let mut problems = Vec::new();
+    if text.contains(settings::SANDBOX_RULES) {
+        config.sandbox.mode = SandboxMode::Required;
+        if text.contains("ports") {
+            config.sandbox.ports.get_or_insert_default();
+        }
+        for spec in config.agents.values_mut().chain(config.known_agents.values_mut()) {
+            spec.sandbox = None;
+        }
+        let fix = "agents start only in a complete sandbox until the file is corrected";
+        problems.push(problem("settings of the sandbox may be missing", fix));
+    }
+    if ["policy", "callbacks", "rules"].iter().any(|name| text.contains(name))
+        && let Ok(rule) = Rule::parse("ask any")
+    {
+        config.rules = config.rules.with(vec![rule]);
+        problems.push(problem(
+            "rules or callbacks may be missing",
+            "every request is asked about until the file is corrected",
+        ));
+    }
+    problems
 }
 
 /// The text of the configuration file; empty if the file of the default path is missing.
@@ -335,6 +366,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (mut reader, table) = Reader::parse(&paths.config_file, text);
     let table = table.get_ref();
+    let syntax_error = reader.problems.first().cloned();
     reader.unknown_keys(table, "the configuration", TOP_KEYS);
 
     config.invalid = settings::read(&mut reader, table, &mut config);
@@ -370,6 +402,7 @@ pub fn read(paths: &Paths, text: &str, around: &Surroundings) -> (Config, Vec<Pr
     let lines = std::mem::take(&mut reader.lines);
     config.origins = lines.into_iter().map(|(name, line)| (name, Origin::File { line })).collect();
     let mut problems = reader.problems;
+    problems.extend(syntax_error.into_iter().flat_map(|cause| fail_closed(&mut config, text, &cause)));
     problems.sort_by_key(|problem| problem.line);
     (config, problems)
 }

@@ -303,7 +303,7 @@ fn a_command_with_arguments_is_split() {
 }
 
 #[test]
-fn unreadable_files_fall_back_to_defaults() {
+fn unreadable_files_fall_back_to_strict_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let at = |path: &Path, origin| {
         let mut paths = Paths::find(Some(path.to_owned()), Some(folder.path().to_owned())).unwrap();
@@ -322,14 +322,19 @@ fn unreadable_files_fall_back_to_defaults() {
         "a missing custom file is a problem"
     );
 
+    let assert_strict = |config: &Config| {
+        assert_eq!((config.sandbox.mode, config.rules.iter().count()), (SandboxMode::Required, 1));
+        assert_eq!(config.theme, "auto");
+    };
     let (config, problems) = at(folder.path(), Origin::Default);
-    assert_eq!((config, problems.len()), (Config::default(), 1), "a folder is not a file");
+    assert_strict(&config);
+    assert_eq!(problems.len(), 3, "a folder is not a file");
 
     let binary = folder.path().join("binary.toml");
     std::fs::write(&binary, b"theme = 'dark'\n\xff\n").unwrap();
     let (config, problems) = at(&binary, Origin::Default);
-    assert_eq!(config, Config::default());
-    assert_eq!(problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [Some(2)]);
+    assert_strict(&config);
+    assert_eq!(problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [Some(2); 3]);
 }
 
 #[test]
@@ -553,6 +558,25 @@ fn a_wider_sandbox_is_held_back() {
     }
     let (mut new, _) = parse("");
     assert_eq!(settings::hold_back(&old, &mut new, Some("sandbox.mode")), [] as [&str; 0], "the user did it");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_whole_allows_no_more() {
+    let good = "[policy]\nrules = ['deny run \"rm *\"']\n[sandbox]\nmode = \"workspace\"\nports = [443]\n";
+    for text in [good.replace("[sandbox]", "[sandbox"), good.replace("[policy]", "[policy")] {
+        let (config, problems) = parse(&text);
+        assert_eq!(config.sandbox.mode, SandboxMode::Required, "{text}");
+        assert!(config.sandbox.ports.is_some_and(|ports| ports.iter().all(|port| *port == 443)), "{text}");
+        let ruling = config.rules.judge(crate::model::Subject::Other, &crate::model::RuleContext::default());
+        assert_eq!(ruling.map(|ruling| ruling.action), Some(crate::model::RuleAction::Ask), "{text}");
+        assert!(
+            problems.iter().any(|problem| problem.contains("until the file is corrected")),
+            "{problems:?}"
+        );
+    }
+    let (config, problems) = parse("theme = \n");
+    assert_eq!((config.sandbox.mode, config.rules.is_empty()), (SandboxMode::Off, true));
+    assert!(!problems.iter().any(|problem| problem.contains("until the file is corrected")), "{problems:?}");
 }
 
 #[test]
