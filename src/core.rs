@@ -62,7 +62,8 @@ pub fn start(mut setup: Setup, cx: &mut Cx) -> State {
     let (reopen, unsaved) = (setup.reopen.take(), setup.unsaved.take());
     let other_tabs = std::mem::take(&mut setup.other_tabs);
     let unsaved = unsaved.map(|why| Unsaved { why, ..Unsaved::default() });
-    let mut state = State { unsaved, ..State::new(setup) };
+    let grants = std::mem::take(&mut setup.grants);
+    let mut state = State { unsaved, grants, ..State::new(setup) };
     let key = state.add_session();
     state.active = key;
     if let Some(saved) = reopen {
@@ -76,7 +77,6 @@ pub fn start(mut setup: Setup, cx: &mut Cx) -> State {
     lifecycle::servers::take_known(&mut state, key);
     let folder = state.setup.folder.clone();
     lifecycle::archive::ask_of_folder(&state, cx);
-    cx.effects.push(Effect::LoadGrants);
     cx.effects.push(Effect::LoadHistory { session: key, folder: folder.clone() });
     cx.effects.push(Effect::ReadGit { session: key, folder });
     let offers = std::mem::take(&mut state.setup.folder_offers);

@@ -11,6 +11,7 @@ use crate::acp::tap::Tap;
 use crate::config::{self, Config};
 use crate::core::{AUTO_THEME, NamedSettings, Setup};
 use crate::host::clipboard::Surroundings;
+use crate::host::grants;
 use crate::host::registry::Registry;
 use crate::host::templates::TemplateFolders;
 use crate::host::watch::Watched;
@@ -149,6 +150,7 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         folder_offers,
         home: config::environment("HOME").map(|home| real_path(Path::new(&home))),
         own_folders: own_folders(&paths),
+        grants: grants::list(&paths.data_dir).into_iter().map(|(_, grant)| grant).collect(),
         offers_last,
         unsaved,
         first_prompt,

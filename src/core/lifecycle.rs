@@ -35,6 +35,7 @@ pub(in crate::core) mod project;
 pub(in crate::core) mod prompt;
 pub(in crate::core) mod providers;
 pub mod questions;
+pub(in crate::core) mod refused;
 pub(in crate::core) mod replies;
 pub mod requests;
 pub(in crate::core) mod review;

@@ -224,6 +224,8 @@ pub struct Setup {
     pub home: Option<PathBuf>,
     /// parlor's configuration and data folders, with all links resolved.
     pub own_folders: Vec<PathBuf>,
+    /// The saved grants, which an agent needs before it starts; taken by [`start`](super::start).
+    pub grants: Vec<StoredGrant>,
     /// Maximum size of a handover in bytes.
     pub handover_bytes: usize,
     /// Whether the last session of the folder is offered.

@@ -29,6 +29,7 @@ mod policy;
 mod project;
 mod queue;
 pub(crate) mod recorder;
+mod refused;
 pub(crate) mod remote;
 mod requests;
 pub(crate) mod resume;

@@ -79,9 +79,15 @@ fn notice(wanted: &Sandbox, missing: &[String]) -> String {
         [] => String::new(),
         missing => format!(" Not enforced here: {}.", missing.join("; ")),
     };
+    let named = wanted.rules.write.iter().chain(&wanted.rules.read);
+    let unknown = named.filter(|path| !path.exists()).map(|path| path.display().to_string());
+    let unknown = match unknown.collect::<Vec<_>>().join(", ") {
+        paths if paths.is_empty() => paths,
+        paths => format!(" Not found, so not open: {paths}."),
+    };
     format!(
         "Sandbox: the agent writes only in the session's folders, its own state, caches and temporary folders, and \
-         does not read known secrets. {network}{missing}"
+         does not read known secrets. {network}{missing}{unknown}"
     )
 }
 

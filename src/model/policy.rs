@@ -111,6 +111,9 @@ pub enum Grant {
     ReadIn(PathBuf),
     /// A rule that allows, as text.
     Rule(String),
+    /// Opens a file or folder in the sandbox of the agent's process.
+    SandboxWrite(PathBuf),
+    SandboxRead(PathBuf),
 }
 
 /// The lifetime of a grant.
@@ -348,6 +351,8 @@ impl Grant {
             Self::ReadFile(path) => format!("read {}", path.display()),
             Self::ReadIn(folder) => format!("read files in {}", folder.display()),
             Self::Rule(rule) => rule.clone(),
+            Self::SandboxWrite(path) => format!("write {} in the sandbox", path.display()),
+            Self::SandboxRead(path) => format!("read {} in the sandbox", path.display()),
         }
     }
 }

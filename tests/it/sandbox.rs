@@ -450,6 +450,9 @@ fn what_cannot_be_enforced_is_said_or_an_error_with_advice() {
         assert!(!has_worked && text.contains("--sandbox=off"), "{text}");
         let (has_worked, text) = nested("workspace");
         assert!(has_worked && text.contains("Not enforced here: no "), "{text}");
+        let unknown = format!("{parlor} __sandbox --mode workspace --write /nothing/here --");
+        let (has_worked, text) = fixture.shell(&unknown, None);
+        assert!(has_worked && text.contains("Not found, so not open: /nothing/here."), "{text}");
         let (has_worked, text) = fixture.shell(&format!("{parlor} __sandbox --mode nonsense -- true"), None);
         assert!(!has_worked, "{text}");
         let missing = format!("{parlor} __sandbox --mode workspace -- /nothing/here; test $? = 126");

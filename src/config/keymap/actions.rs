@@ -208,6 +208,7 @@ actions! {
     Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "rewind checkpoint fork edit resend";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
     ToggleApproveAll, "toggle-approve-all", AGENT, "Approve all requests, or stop that", "yolo auto bypass skip permissions allow everything dangerous";
+    AllowPath, "allow-path", AGENT, "Open a refused path", "sandbox permission denied landlock write folder";
     OpenGrants, "open-grants", AGENT, "Show saved permissions", "permissions allowed rules revoke trust";
     OpenThemes, "open-themes", APPLICATION, "Select theme", "color colour dark light appearance";
     OpenSettings, "open-settings", APPLICATION, "Settings", "config configuration preferences options keys keybindings shortcuts";

@@ -9,11 +9,11 @@ use crate::core::UiRequest;
 use std::time::{Duration, Instant};
 
 use crate::model::{
-    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, Decider, ExitInfo, RemoteFolder,
-    Sandbox, SandboxMode, SandboxRules, SessionKey, Severity, TerminalJob,
+    AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, Decider, ExitInfo, Grant,
+    RemoteFolder, Sandbox, SandboxMode, SandboxRules, SessionKey, Severity, TerminalJob,
 };
 
-use super::{archive, call, open, requests, ssh_sign_in, tabs, turn, unstable, unsupported, version};
+use super::{archive, call, open, policy, requests, ssh_sign_in, tabs, turn, unstable, unsupported, version};
 use crate::core::session::terminals;
 use crate::core::state::{FlashEnd, lookup, tab, texts};
 use crate::core::{
@@ -186,11 +186,19 @@ fn bounds_of(state: &mut State, keys: &[SessionKey], spec: &AgentSpec) -> Option
         }
         return None;
     }
-    let rules = &state.setup.sandbox;
+    let mut rules = SandboxRules { mode, ..state.setup.sandbox.clone() };
+    let agent = policy::agent_of(spec);
+    for (grant, _) in keys.iter().flat_map(|key| policy::grants_of(state, &agent, *key)) {
+        match grant {
+            Grant::SandboxWrite(path) => rules.write.push(path),
+            Grant::SandboxRead(path) => rules.read.push(path),
+            _ => {}
+        }
+    }
     let words = std::iter::once(&spec.name).chain(std::iter::once(&spec.command)).chain(&spec.args);
     let sessions = keys.iter().filter_map(|key| state.sessions.get(key));
     Some(Sandbox {
-        rules: SandboxRules { mode, ..rules.clone() },
+        rules,
         names: words.map(|word| program_name(word).to_owned()).collect(),
         folders: sessions.flat_map(|session| session.workspace.roots()).collect(),
         own_folders: state.setup.own_folders.clone(),

@@ -20,6 +20,7 @@ pub use super::policy::revoke;
 pub use super::prompt::remember;
 pub use super::providers::change as change_provider;
 pub use super::questions::answer;
+pub use super::refused::offer as offer_refused_paths;
 pub use super::review::{
     accept as accept_part, comment as comment_on_part, quoted as quoted_part, refresh as refresh_review,
     reject as reject_part, start as review_changes,

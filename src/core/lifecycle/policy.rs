@@ -31,16 +31,10 @@ pub(in crate::core) fn agent_of(spec: &AgentSpec) -> String {
 pub(in crate::core) fn of(state: &State, conn: ConnId, key: SessionKey) -> Policy {
     let (setup, spec) = (&state.setup, state.conns.get(&conn).map(|conn| &conn.spec));
     let agent = spec.map(agent_of).unwrap_or_default();
-    let mut grants = Vec::new();
-    if let Some(root) = state.sessions.get(&lookup::root_of(state, key)) {
-        let own = root.permissions.grants().iter().filter(|(of, _)| *of == agent);
-        grants.extend(own.map(|(_, grant)| (grant.clone(), GrantScope::Session)));
-        let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.workspace.cwd;
-        let stored = state.grants.iter().filter(is_its);
-        grants.extend(stored.map(|stored| (stored.grant.clone(), GrantScope::Folder)));
-        let approves_all = root.permissions.approves_all(conn).is_some();
-        grants.extend(approves_all.then_some((Grant::AnyCommand, GrantScope::Session)));
-    }
+    let mut grants = grants_of(state, &agent, key);
+    let root = state.sessions.get(&lookup::root_of(state, key));
+    let approves_all = root.is_some_and(|root| root.permissions.approves_all(conn).is_some());
+    grants.extend(approves_all.then_some((Grant::AnyCommand, GrantScope::Session)));
     Policy {
         rules: setup.policy,
         is_remote: spec.is_none_or(AgentSpec::is_elsewhere),
@@ -52,6 +46,16 @@ pub(in crate::core) fn of(state: &State, conn: ConnId, key: SessionKey) -> Polic
         context: context_of(state, conn, key),
         requested: None,
     }
+}
+
+/// The grants of an agent in a session.
+pub(super) fn grants_of(state: &State, agent: &str, key: SessionKey) -> Vec<(Grant, GrantScope)> {
+    let Some(root) = state.sessions.get(&lookup::root_of(state, key)) else { return Vec::new() };
+    let own = root.permissions.grants().iter().filter(|(of, _)| *of == agent);
+    let own = own.map(|(_, grant)| (grant.clone(), GrantScope::Session));
+    let is_its = |stored: &&StoredGrant| stored.agent == agent && stored.folder == root.workspace.cwd;
+    let stored = state.grants.iter().filter(is_its);
+    own.chain(stored.map(|stored| (stored.grant.clone(), GrantScope::Folder))).collect()
 }
 
 /// The rules that the user added in a dialog.

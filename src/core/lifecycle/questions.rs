@@ -105,6 +105,12 @@ fn carry_out(state: &mut State, consequence: Consequence, cx: &mut Cx) {
             super::turn::send_next(state, key, cx);
         }
         Consequence::AllowByRules(id, rules, scope) => super::by_rule::allow(state, id, (&rules, scope), cx),
+        Consequence::ChoosePath(key, grant) => super::refused::ask_scope(state, key, &grant),
+        Consequence::OpenPath(key, grant, scope) => {
+            if super::refused::allow(state, key, (grant, scope), cx) {
+                conn::restart_agent(state, key, cx);
+            }
+        }
         Consequence::CancelTurn(key) => super::turn::cancel_turn(state, key, cx),
         Consequence::ApproveAll(key, scope) => super::approve_all::start(state, key, scope),
         Consequence::Rewind(key, item, way) => cx.requests.push(UiRequest::Rewind(key, item, way)),

@@ -16,8 +16,8 @@ use crate::model::{
 };
 
 use super::{
-    archive, auth, budget, call, callbacks, conn, handover, late, open, prompt, requests, review, secrets,
-    shell, spool, tabs, undo,
+    archive, auth, budget, call, callbacks, conn, handover, late, open, prompt, refused, requests, review,
+    secrets, shell, spool, tabs, undo,
 };
 use crate::core::session::{clear, messages, play, record, tools, turns};
 use crate::core::state::{FlashEnd, lookup, texts};
@@ -498,6 +498,7 @@ pub(in crate::core) fn end(state: &mut State, key: SessionKey, ending: Ending, c
     budget::on_turn_end(state, key, &outcome);
     callbacks::stop_files(state, key, true, cx);
     review::on_turn_end(state, key, cx);
+    refused::tell(state, key);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     session.permissions.end_turn();
     if !may_go_on {

@@ -18,7 +18,11 @@ use crate::model::{Access, SessionKey, Severity, ToolKind};
 const MAX_NAMED: usize = 8;
 
 /// The calls of a turn, with those of all subagents.
-fn calls(state: &State, root: SessionKey, turn: u32) -> impl Iterator<Item = (&Session, &ToolCall)> {
+pub(super) fn calls(
+    state: &State,
+    root: SessionKey,
+    turn: u32,
+) -> impl Iterator<Item = (&Session, &ToolCall)> {
     let family = state.sessions.values().filter(move |session| lookup::root_of(state, session.key) == root);
     family.flat_map(move |session| {
         let of_turn = move |at: u32| session.key != root || at >= turn;

@@ -13,8 +13,8 @@ use super::ui_request::RewindWay;
 use crate::core::{ApproveAll, Effect, OpenRequest, SecretAnswer, State};
 use crate::guard;
 use crate::model::{
-    AgentSpec, ConnId, FieldValue, GrantScope, ItemId, Limit, PromptId, RegistryAgent, RequestId, SessionId,
-    SessionInfo, SessionKey,
+    AgentSpec, ConnId, FieldValue, Grant, GrantScope, ItemId, Limit, PromptId, RegistryAgent, RequestId,
+    SessionId, SessionInfo, SessionKey,
 };
 
 /// A question that was asked. No two have the same id.
@@ -117,6 +117,10 @@ pub enum Consequence {
     /// What happens to secrets in a prompt, known by their hashes.
     Secrets(SessionKey, PromptId, SecretAnswer, Vec<String>),
     CancelTurn(SessionKey),
+    /// Asks how long a path stays open in the sandbox.
+    ChoosePath(SessionKey, Grant),
+    /// Opens a path in the sandbox, and restarts the agent.
+    OpenPath(SessionKey, Grant, GrantScope),
     /// Adds rules that allow a request, and allows it.
     AllowByRules(RequestId, Vec<String>, GrantScope),
 }
@@ -145,7 +149,7 @@ impl Consequence {
                 TrustAnswer::NotNow => guard::Effect::Reject,
                 TrustAnswer::Use | TrustAnswer::LeaveOut => guard::Effect::Lasting,
             },
-            Self::ApproveAll(..) | Self::AllowByRules(..) => guard::Effect::Lasting,
+            Self::ApproveAll(..) | Self::AllowByRules(..) | Self::OpenPath(..) => guard::Effect::Lasting,
             _ => guard::Effect::Once,
         }
     }

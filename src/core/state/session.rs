@@ -17,6 +17,7 @@ mod title;
 mod undo;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::model::{
@@ -118,6 +119,8 @@ pub struct Session {
     pub title_state: TitleState,
     pub recorder: RecorderState,
     pub undo: Undo,
+    /// Paths that the sandbox likely refused in the last turn, and that can be opened.
+    pub refused: Vec<PathBuf>,
     pub budget: TurnBudget,
     /// What the user decided about secrets in prompts, by their hashes.
     pub secret_answers: BTreeMap<String, SecretAnswer>,
@@ -185,6 +188,7 @@ impl Session {
             title_state: TitleState::default(),
             recorder: RecorderState::default(),
             undo: Undo::default(),
+            refused: Vec::new(),
             budget: TurnBudget::default(),
             secret_answers: BTreeMap::new(),
             read_only: None,

@@ -192,6 +192,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::UndoTurn => undo::undo(app, cx),
         Action::RedoTurn => undo::redo(app, cx),
         Action::ReviewChanges => review::start(app, cx),
+        Action::AllowPath => operations::offer_refused_paths(&mut app.state, key, cx),
         Action::Rewind => rewind::open(app, cx),
         Action::NewSession => operations::new_session(&mut app.state, cx),
         Action::ForkSession => sessions::fork_session(app, key, cx),

@@ -74,6 +74,9 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::OpenConnection | Action::ToggleApproveAll => {
             unless(session.conn.is_some(), "No agent running.")
         }
+        Action::AllowPath => {
+            unless(!session.refused.is_empty(), "The sandbox has not refused a path in the last turn.")
+        }
         Action::SendAgain => unless(session.outbox.failed().is_some(), "No failed prompt."),
         Action::RestartAgent => unless(
             (session.conn.is_some() && session.phase != SessionPhase::NoAgent) || session.read_only.is_some(),

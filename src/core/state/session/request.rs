@@ -100,11 +100,11 @@ impl AccessRequest {
 
     pub fn labels(&self) -> Vec<String> {
         let what = match &self.grant {
-            Some(Grant::Run(_) | Grant::AnyCommand | Grant::Rule(_)) | None => "this command".to_owned(),
             Some(Grant::WriteFile(_)) => "writes to this file".to_owned(),
             Some(Grant::ReadFile(_)) => "reads of this file".to_owned(),
             Some(Grant::WriteIn(folder)) => format!("writes in {}", short_name(folder)),
             Some(Grant::ReadIn(folder)) => format!("reads in {}", short_name(folder)),
+            _ => "this command".to_owned(),
         };
         let label = |choice| match choice {
             AccessChoice::Once => "Allow once".to_owned(),
