@@ -30,6 +30,7 @@ pub mod terminals;
 pub mod trust;
 pub mod watch;
 pub mod when;
+pub mod worktrees;
 
 pub mod process;
 pub mod registry;

@@ -49,6 +49,7 @@ pub mod terminal_modes;
 pub mod tool;
 pub mod update;
 pub mod weight;
+pub mod worktree;
 
 pub use access::*;
 pub use action::*;
@@ -92,3 +93,4 @@ pub use template::*;
 pub use terminal_modes::*;
 pub use tool::*;
 pub use update::*;
+pub use worktree::*;

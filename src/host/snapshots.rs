@@ -32,7 +32,7 @@ use crate::model::snapshot::{Action, Entry, Kind, ObjectId, Plan, SnapshotId, Sp
 
 mod capture;
 mod compare;
-mod git;
+pub(super) mod git;
 mod merge;
 mod place;
 mod restore;

@@ -61,6 +61,16 @@ pub fn create_new(path: &Path) -> io::Result<File> {
     opened(OpenOptions::new().write(true).create_new(true), path)
 }
 
+/// The same below a folder, with the folders of the path; links that lead out of it are not followed.
+pub fn create_new_in(folder: &cap_std::fs::Dir, path: &Path) -> io::Result<cap_std::fs::File> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        folder.create_dir_all(parent)?;
+    }
+    let mut options = cap_std::fs::OpenOptions::new();
+    cap_std::fs::OpenOptionsExt::mode(options.write(true).create_new(true), FILE_MODE);
+    folder.open_with(path, &options)
+}
+
 /// Opens a lock file, and creates it if it does not exist. Its contents are not changed.
 pub fn open_lock(path: &Path) -> io::Result<File> {
     opened(OpenOptions::new().write(true).create(true).truncate(false), path)

@@ -18,14 +18,14 @@ const MAX_OUTPUT_BYTES: u64 = 512 << 20;
 
 /// What git printed, and its exit code.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(in crate::host) struct Output {
     pub code: Option<i32>,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
 }
 
 impl Output {
-    pub(super) fn error(&self, doing: &str) -> SnapshotError {
+    pub(in crate::host) fn error(&self, doing: &str) -> SnapshotError {
         let text = String::from_utf8_lossy(&self.stderr);
         let text = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("no message");
         let code = self.code.map_or("ended by a signal".to_owned(), |code| format!("exit code {code}"));
@@ -35,7 +35,7 @@ impl Output {
 
 /// git with the variables of a repository, and the time at which it is ended.
 #[derive(Debug, Clone)]
-pub(super) struct Git {
+pub(in crate::host) struct Git {
     start: Start,
     max_time: Duration,
     until: Instant,
@@ -44,15 +44,23 @@ pub(super) struct Git {
 impl Git {
     /// Prepares git to run in a folder without using the repository there.
     pub(super) fn find(folder: &Path, options: &Options) -> Result<Self, SnapshotError> {
-        let missing = "Snapshots need git, which was not found. Install it";
+        let git = Self::in_repository(folder, options.home.as_deref(), options.limits.max_time)?;
+        Ok(git.with([("GIT_DIR", files::NULL_DEVICE)]))
+    }
+
+    /// Prepares git to run in the repository of a folder, with the configuration of the user and of the repository.
+    pub(in crate::host) fn in_repository(
+        folder: &Path,
+        home: Option<&Path>,
+        max_time: Duration,
+    ) -> Result<Self, SnapshotError> {
+        let missing = "This needs git, which was not found. Install it";
         let start = Start::find(StartedBy::Parlor, "git", Some(folder), &[])
             .map_err(|_| SnapshotError::Refused(missing.to_owned()))?
             .without_variables("GIT_")
             .args(["--no-pager"]);
-        let max_time = options.limits.max_time;
         let git = Self { start, max_time, until: Instant::now() + max_time };
-        Ok(git.with(options.home.iter().map(|home| ("HOME", home))).with([
-            ("GIT_DIR", files::NULL_DEVICE),
+        Ok(git.with(home.iter().map(|home| ("HOME", home))).with([
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_NO_LAZY_FETCH", "1"),
@@ -76,6 +84,17 @@ impl Git {
             .with([("GIT_CONFIG_VALUE_0", patterns)])
     }
 
+    /// Sets configuration values that take precedence over all files.
+    pub(in crate::host) fn configured(&self, values: &[(String, String)]) -> Self {
+        let mut changes =
+            EnvChanges::from([("GIT_CONFIG_COUNT".into(), Some(values.len().to_string().into()))]);
+        for (index, (name, value)) in values.iter().enumerate() {
+            changes.insert(format!("GIT_CONFIG_KEY_{index}").into(), Some(name.into()));
+            changes.insert(format!("GIT_CONFIG_VALUE_{index}").into(), Some(value.into()));
+        }
+        Self { start: self.start.clone().with_changes(&changes), ..*self }
+    }
+
     pub(super) fn with<V: AsRef<OsStr>>(
         &self,
         variables: impl IntoIterator<Item = (&'static str, V)>,
@@ -86,13 +105,13 @@ impl Git {
     }
 
     /// Restarts the time limit, with another limit if one is given.
-    pub(super) fn renewed(&self, max_time: Option<Duration>) -> Self {
+    pub(in crate::host) fn renewed(&self, max_time: Option<Duration>) -> Self {
         let max_time = max_time.unwrap_or(self.max_time);
         Self { start: self.start.clone(), max_time, until: Instant::now() + max_time }
     }
 
     /// An error: it could not be started or took too long. Its exit code is in the output.
-    pub(super) fn run<A: AsRef<OsStr>>(
+    pub(in crate::host) fn run<A: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = A>,
         input: Vec<u8>,
@@ -128,7 +147,7 @@ impl Git {
     }
 
     /// Runs git and returns its output. Each message is an error: a warning can mean that a list is incomplete.
-    pub(super) fn read<A: AsRef<OsStr>>(
+    pub(in crate::host) fn read<A: AsRef<OsStr>>(
         &self,
         doing: &str,
         args: impl IntoIterator<Item = A>,
@@ -140,7 +159,7 @@ impl Git {
     }
 
     /// The same for an output of one line.
-    pub(super) fn line<A: AsRef<OsStr>>(
+    pub(in crate::host) fn line<A: AsRef<OsStr>>(
         &self,
         doing: &str,
         args: impl IntoIterator<Item = A>,
@@ -160,16 +179,16 @@ fn read(from: Option<impl Read>) -> io::Result<Vec<u8>> {
 }
 
 /// The parts of an output that ends each of them with a NUL.
-pub(super) fn split(output: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(in crate::host) fn split(output: &[u8]) -> impl Iterator<Item = &[u8]> {
     output.split(|byte| *byte == 0).filter(|part| !part.is_empty())
 }
 
 /// The paths in such an output.
-pub(super) fn paths(output: &[u8]) -> impl Iterator<Item = PathBuf> {
+pub(in crate::host) fn paths(output: &[u8]) -> impl Iterator<Item = PathBuf> {
     split(output).map(path_of)
 }
 
-pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
+pub(in crate::host) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(files::from_bytes(bytes))
 }
 
