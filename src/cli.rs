@@ -20,6 +20,7 @@ mod session;
 pub mod sessions;
 pub mod start;
 mod usage;
+mod worktrees;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -121,6 +122,10 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     {
         bail!("unexpected --model or --mode: this command starts no session");
     }
+    let is_session = matches!(cli.subcommand, None | Some(Command::Demo { .. }));
+    if cli.options.worktree.is_some() && !(is_session && cli.resume_request() == resume::ResumeRequest::New) {
+        bail!("unexpected --worktree: it is only for a new session");
+    }
     let paths = Paths::find(cli.options.config.clone(), cli.options.data_dir.clone())?;
     if paths.data_origin == Origin::Default {
         private::restrict(&paths.data_dir);
@@ -134,6 +139,10 @@ pub fn run(cli: &Cli, out: &mut Printer<'_>) -> anyhow::Result<Next> {
     }
     if let Some(Command::Sessions { job }) = &cli.subcommand {
         sessions::run(job, &paths, out)?;
+        return Ok(Next::Nothing);
+    }
+    if let Some(Command::Worktrees { job }) = &cli.subcommand {
+        worktrees::run(job.as_ref(), &paths, out)?;
         return Ok(Next::Nothing);
     }
     if let Some(Command::Usage { since, json }) = &cli.subcommand {

@@ -74,6 +74,9 @@ pub fn start(mut setup: Setup, cx: &mut Cx) -> State {
         session.settings.name(named);
     }
     show_problems(&mut state, key);
+    if let Some(made) = state.setup.new_worktree.take() {
+        lifecycle::call::notice(&mut state, key, Severity::Info, made.title, Some(made.details));
+    }
     lifecycle::servers::take_known(&mut state, key);
     let folder = state.setup.folder.clone();
     lifecycle::archive::ask_of_folder(&state, cx);
@@ -199,6 +202,7 @@ pub fn save(state: &mut State, cx: &mut Cx) {
     recording::recorder::flush(state, cx);
     state::bodies::trim(state, cx);
     lifecycle::undo::hold(state, cx);
+    lifecycle::worktrees::note_use(state, cx);
 }
 
 /// Whether a session of the active tab was touched.
@@ -378,6 +382,7 @@ fn on_service(state: &mut State, event: ServiceEvent, cx: &mut Cx) {
         ServiceEvent::AgentInstalled { agent, result } => {
             lifecycle::install::on_installed(state, &agent, result, cx);
         }
+        ServiceEvent::Worktree(key, news) => lifecycle::worktrees::on_news(state, key, *news, cx),
         ServiceEvent::EditorDone(Err(text)) | ServiceEvent::Problem(text) => {
             lifecycle::call::flash(state, text, cx);
         }

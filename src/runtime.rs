@@ -26,6 +26,7 @@ pub mod signals;
 mod suspend;
 mod terminal;
 pub mod tty;
+mod worktrees;
 
 use crate::core::state::tab;
 use std::path::PathBuf;
@@ -204,8 +205,8 @@ impl Loop {
         let notify = Arc::clone(&repaint);
         ui::highlight::on_ready(Box::new(move || notify.notify_one()));
         let mut executor = EffectRunner::new(service_sender, launch.store, launch.tap, launch.log_dir);
-        executor.use_data_dir(launch.data_dir);
         (executor.find_servers, executor.home) = (launch.find_servers, launch.home);
+        executor.use_data_dir(launch.data_dir);
         (executor.templates, executor.clipboard) = (launch.templates, launch.clipboard);
         (executor.export, executor.transcript) = (launch.export, launch.transcript);
         let (gate_keeper, gate) = GateKeeper::new();

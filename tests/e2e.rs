@@ -42,4 +42,5 @@ mod e2e {
     mod typing;
     mod undo;
     mod vim;
+    mod worktrees;
 }

@@ -99,7 +99,7 @@ pub fn import(file: &Path, paths: &Paths) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn table(rows: &[[String; 4]]) -> String {
+pub(super) fn table(rows: &[[String; 4]]) -> String {
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
     };

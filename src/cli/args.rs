@@ -10,13 +10,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use replay::ReplayArgs;
 
 use super::prompt::{FirstSettings, FirstTurn};
-use super::{policy, registry, resume, sessions};
+use super::{policy, registry, resume, sessions, worktrees};
 use crate::config::{Config, Origin};
 use crate::model::SandboxMode;
 
 const USAGE: &str = "\
 parlor [OPTIONS] [FOLDER] [PROMPT] [-- PROGRAM [ARGUMENT]...]
-       parlor [OPTIONS] demo|sessions|config|agents|policy|replay";
+       parlor [OPTIONS] demo|sessions|worktrees|config|agents|policy|replay";
 
 const HELP_AFTER: &str = "\
 Examples:
@@ -169,6 +169,10 @@ pub struct Options {
     )]
     pub sandbox: Option<String>,
 
+    /// Start the session in a new git worktree of this name
+    #[arg(long, global = true, value_name = "NAME")]
+    pub worktree: Option<String>,
+
     /// Disable compatibility workarounds, to test an agent
     #[arg(long, global = true)]
     pub strict: bool,
@@ -206,6 +210,12 @@ pub enum Command {
         /// Subcommand.
         #[command(subcommand)]
         job: sessions::SessionsJob,
+    },
+    /// List, remove and merge the worktrees that parlor has made of the current repository
+    Worktrees {
+        /// Subcommand.
+        #[command(subcommand)]
+        job: Option<worktrees::WorktreesJob>,
     },
     /// List and import agents
     Agents {

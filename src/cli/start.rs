@@ -15,7 +15,8 @@ use crate::host::grants;
 use crate::host::registry::Registry;
 use crate::host::templates::TemplateFolders;
 use crate::host::watch::Watched;
-use crate::model::{FolderServers, UserRoot};
+use crate::host::worktrees::Worktrees;
+use crate::model::{AgentSpec, FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
 use crate::store::Store;
 use crate::ui::text::link;
@@ -92,6 +93,16 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         config,
         ..
     } = session;
+    let worktrees = Worktrees::beside(&paths.data_dir, config::environment("HOME").map(Into::into));
+    let worktree_name = facts.options.worktree.as_deref();
+    if worktree_name.is_some() && agent.as_ref().is_some_and(AgentSpec::is_elsewhere) {
+        bail!("unexpected --worktree: the agent is on another machine; make the worktree there with git");
+    }
+    let new_worktree = worktree_name.map(|name| worktrees.make(&folder, Some(name)));
+    let new_worktree = new_worktree.transpose().map_err(anyhow::Error::msg)?;
+    if let Some(made) = &new_worktree {
+        folder.clone_from(&made.folder);
+    }
     // A resumed session may have another folder.
     let without_templates = (!config.project_templates).then(|| folder.clone());
     let mut reopen = None;
@@ -149,6 +160,8 @@ pub fn run(session: Session) -> anyhow::Result<()> {
         lists_sessions,
         folder_offers,
         home: config::environment("HOME").map(|home| real_path(Path::new(&home))),
+        worktree_dir: worktrees.dir,
+        new_worktree,
         own_folders: own_folders(&paths),
         grants: grants::list(&paths.data_dir).into_iter().map(|(_, grant)| grant).collect(),
         offers_last,

@@ -55,3 +55,4 @@ pub(in crate::core) mod unstable;
 pub(in crate::core) mod unsupported;
 pub(crate) mod updates;
 mod version;
+pub(in crate::core) mod worktrees;

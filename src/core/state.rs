@@ -40,9 +40,9 @@ use std::time::Instant;
 use crate::model::snapshot::UndoRules;
 use crate::model::{
     AgentSpec, ArchiveRow, BindingRow, Callbacks, ConnId, FoldRules, FolderOffer, FolderServers, Limit,
-    McpServer, PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules, SandboxRules,
-    SessionInfo, SessionKey, SessionWorkspace, SettingChange, SettingRow, StoredGrant, TerminalSize, Unsaved,
-    UserRoot,
+    McpServer, NewWorktree, PolicyRules, ProjectQuestion, RecordedSession, RegistryIndex, Rules,
+    SandboxRules, SessionInfo, SessionKey, SessionWorkspace, SettingChange, SettingRow, StoredGrant,
+    TerminalSize, Unsaved, UserRoot,
 };
 
 use super::{DayBudget, Session, Sessions};
@@ -101,6 +101,8 @@ pub struct State {
     pub chrome_changes: u64,
     pub is_quitting: bool,
     pub next: Counters,
+    /// The worktrees of open sessions, as last reported to the host.
+    pub(in crate::core) used_worktrees: BTreeSet<PathBuf>,
 }
 
 impl State {
@@ -135,6 +137,7 @@ impl State {
             chrome_changes: 0,
             is_quitting: false,
             next: Counters::default(),
+            used_worktrees: BTreeSet::new(),
         }
     }
 
@@ -222,6 +225,10 @@ pub struct Setup {
     pub rules: Rules,
     /// The user's home folder, with all links resolved.
     pub home: Option<PathBuf>,
+    /// The folder of all worktrees that parlor makes.
+    pub worktree_dir: PathBuf,
+    /// The worktree that was made for the first session; taken by [`start`](super::start).
+    pub new_worktree: Option<NewWorktree>,
     /// parlor's configuration and data folders, with all links resolved.
     pub own_folders: Vec<PathBuf>,
     /// The saved grants, which an agent needs before it starts; taken by [`start`](super::start).

@@ -49,3 +49,4 @@ mod turns;
 mod undo;
 mod unstable;
 mod v2;
+mod worktrees;

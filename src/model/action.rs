@@ -216,6 +216,10 @@ pub enum Action {
     NewTab,
     /// Chooses a folder for a new tab, then an agent.
     NewTabElsewhere,
+    /// Opens a session in a new git worktree, with the agent of the active tab.
+    NewWorktree,
+    /// Lists the worktrees of parlor in this repository.
+    OpenWorktrees,
     /// Shows the next tab, and the first one after the last.
     NextTab,
     PreviousTab,

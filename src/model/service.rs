@@ -248,6 +248,8 @@ pub enum ServiceEvent {
     },
     Grants(Vec<StoredGrant>),
     Store(Box<super::StoreNews>),
+    /// The result of a job with worktrees. Errors are full sentences with a next step.
+    Worktree(SessionKey, Box<Result<super::WorktreeNews, String>>),
     Problem(String),
     /// The registry of agents, or why it could not be read.
     RegistryRead {

@@ -1,6 +1,6 @@
 //! Executes the effects of the app: agents, services, disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -31,6 +31,7 @@ use crate::host::spill::Spill;
 use crate::host::templates::TemplateFolders;
 use crate::host::terminals::Terminals;
 use crate::host::trust;
+use crate::host::worktrees::Worktrees;
 use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentSpec, Attachment, AttachmentLabel, ConnId, CopyJob, FileQuery, FolderServers, Location,
@@ -63,6 +64,7 @@ pub struct EffectRunner {
     pub home: Option<PathBuf>,
     /// The data folder; `None`: there is none.
     data_dir: Option<PathBuf>,
+    pub(super) worktrees: Option<Worktrees>,
     pub templates: TemplateFolders,
     /// The texts and images that prompts refer to.
     attachments: Attachments,
@@ -119,6 +121,7 @@ impl EffectRunner {
             find_servers: Arc::new(|_| Ok(None)),
             home: None,
             data_dir: None,
+            worktrees: None,
             templates: TemplateFolders::default(),
             attachments: Attachments::default(),
             gate: Gate::default(),
@@ -146,6 +149,7 @@ impl EffectRunner {
     /// Saves grants and attachments in this folder.
     pub fn use_data_dir(&mut self, data_dir: PathBuf) {
         self.attachments = Attachments::new(Some(&data_dir));
+        self.worktrees = Some(Worktrees::beside(&data_dir, self.home.clone()));
         self.data_dir = Some(data_dir);
     }
 
@@ -279,6 +283,7 @@ impl EffectRunner {
             Effect::ReadGit { session, folder } => {
                 self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));
             }
+            Effect::Worktree { session, folder, job } => self.run_worktree_job(session, folder, job),
             Effect::ReadRegistry { refresh } => self.read_registry(refresh),
             Effect::InstallAgent { agent, scripts } => self.install_agent(agent, scripts),
             Effect::CancelInstall => self.installation.set(),
@@ -510,6 +515,10 @@ impl EffectRunner {
     /// saved.
     pub fn shut_down(&mut self) -> Option<String> {
         self.terminals.shut_down();
+        if let Some(worktrees) = &self.worktrees {
+            worktrees.want_locks(BTreeSet::new());
+            worktrees.apply_locks();
+        }
         self.tap.flush();
         self.recorder.as_mut().and_then(Recorder::finish)
     }

@@ -72,6 +72,7 @@ mod themes;
 mod titles;
 mod undo;
 mod validate;
+mod worktrees;
 
 pub use crate::core::state::fuzzy::rank;
 pub use agent_options::{OptionValues, Options};
@@ -121,7 +122,9 @@ pub use slash::argument_hint;
 pub use tabs::{on_folder_found, on_folders};
 pub use themes::on_terminal_theme;
 pub use validate::{field_hint, shown_value};
+pub use worktrees::on_worktrees;
 
+use crate::core::lifecycle::operations;
 use crate::model::{Action, LineEdit, SessionKey};
 
 use crate::config::keymap::Context;
@@ -161,6 +164,10 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
                     jump::show_found(app, session, item, &snippet, cx);
                 }
                 UiRequest::Act(action) => on_action(app, action, cx),
+                UiRequest::Command(Action::NewWorktree, name) => {
+                    let name = Some(name).filter(|name| !name.is_empty());
+                    operations::new_worktree(&mut app.state, name, cx);
+                }
                 UiRequest::Command(action, filter) => {
                     on_command(app, action, cx);
                     let is_list =

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ratatui::style::Style;
 
 use crate::config::keymap::{Context, Keymap};
-use crate::core::state::tab;
+use crate::core::state::{lookup, tab};
 use crate::core::{Session, State};
 use crate::model::{Action, ConfigKind, RequestId};
 use crate::ui::dialogs::RequestView;
@@ -245,7 +245,11 @@ impl<'a> FrameContext<'a> {
         let position = &self.session.workspace;
         match &position.remote {
             Some(remote) => text::one_line(&format!("{}:{}", remote.host, remote.folder.display())),
-            None => self.path(&position.cwd),
+            None => match lookup::worktree_of(self.state, &position.cwd).as_deref().and_then(Path::file_name)
+            {
+                Some(name) => format!("worktree {}", text::one_line(&name.to_string_lossy())),
+                None => self.path(&position.cwd),
+            },
         }
     }
 

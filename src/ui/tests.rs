@@ -25,6 +25,7 @@ mod start;
 mod tabs;
 mod turns;
 mod unsaved;
+mod worktrees;
 mod wrap;
 
 use std::time::Duration;

@@ -148,6 +148,10 @@ fn on_service(app: &mut App, event: ServiceEvent, cx: &mut Cx) {
         ServiceEvent::ImagePasted { session, before, label } => {
             dialogs::on_image(app, session, &before, label, cx);
         }
+        ServiceEvent::Worktree(key, news) => {
+            dialogs::on_worktrees(app, &news);
+            core::on_event(&mut app.state, core::Event::Service(ServiceEvent::Worktree(key, news)), cx);
+        }
         ServiceEvent::Folders(folders) => dialogs::on_folders(app, &folders),
         ServiceEvent::FolderFound { text, found } => dialogs::on_folder_found(app, &text, found),
         ServiceEvent::Store(news) => match *news {

@@ -54,6 +54,8 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     own("export", &["share"], Action::ExportSession),
     own("rename", &["title"], Action::RenameSession),
     own("fork", &["branch"], Action::ForkSession),
+    list("worktree", &[], Action::NewWorktree, "[name]"),
+    own("worktrees", &[], Action::OpenWorktrees),
     own("handover", &["handoff"], Action::HandOver),
     own("search", &["find"], Action::OpenSearch),
     own("outline", &["timeline"], Action::OpenOutline),

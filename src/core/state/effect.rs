@@ -9,7 +9,7 @@ use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
     FileJob, FileQuery, LocateJob, Location, MatchJob, Note, PromptJob, ReadBytes, RegistryAgent,
-    SessionAttachJob, SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody,
+    SessionAttachJob, SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody, WorktreeJob,
 };
 
 /// The context of a reducer: the time of the event, and what follows from it.
@@ -163,6 +163,12 @@ pub enum Effect {
     ReadGit {
         session: SessionKey,
         folder: PathBuf,
+    },
+    /// Runs a job with worktrees; reported as `ServiceEvent::Worktree`.
+    Worktree {
+        session: SessionKey,
+        folder: PathBuf,
+        job: WorktreeJob,
     },
     /// Opens an address in the browser (confirmed by the user).
     OpenUrl(String),

@@ -1,5 +1,7 @@
 //! Finds sessions in the state: by the agent's id, by connection, by the store's id.
 
+use std::path::{Path, PathBuf};
+
 use crate::model::{ArchiveRow, ConfigKind, ConfigOption, ConnId, SessionId, SessionKey};
 
 use crate::core::{OpenRequest, Reading, Session, State};
@@ -85,7 +87,7 @@ pub fn last_session(state: &State) -> Option<&ArchiveRow> {
 }
 
 /// The folder of a session, otherwise the one parlor was started in.
-pub(in crate::core) fn folder_of(state: &State, key: SessionKey) -> std::path::PathBuf {
+pub(crate) fn folder_of(state: &State, key: SessionKey) -> PathBuf {
     state
         .sessions
         .get(&key)
@@ -117,4 +119,11 @@ pub(crate) fn has_models(session: &Session) -> bool {
 /// The request that is shown when no dialog is open.
 pub(crate) fn first_request(state: &State) -> Option<&OpenRequest> {
     state.active_session().and_then(|session| session.requests.front())
+}
+
+/// The worktree of parlor that a folder is in.
+pub(crate) fn worktree_of(state: &State, folder: &Path) -> Option<PathBuf> {
+    let all = Some(&state.setup.worktree_dir).filter(|all| !all.as_os_str().is_empty())?;
+    let below: PathBuf = folder.strip_prefix(all).ok()?.components().take(2).collect();
+    (below.components().count() == 2).then(|| all.join(below))
 }

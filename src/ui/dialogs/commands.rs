@@ -17,6 +17,7 @@ use super::obstacle::obstacle;
 use super::{
     agent_options, agents, delete_turn, grants, history, inbox, items, jump, leave, locations, palette,
     providers, queue, review, rewind, search, sessions, settings, sign_in, tabs, themes, titles, undo,
+    worktrees,
 };
 use crate::core::state::lookup::mode_option;
 
@@ -42,6 +43,8 @@ pub fn is_allowed_during_request(action: Action) -> bool {
             | Action::ToggleApproveAll
             | Action::OpenQueue
             | Action::NewSession
+            | Action::NewWorktree
+            | Action::OpenWorktrees
             | Action::OpenAttention
             | Action::TypeIntoTerminal
             | Action::Browse
@@ -195,6 +198,8 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::AllowPath => operations::offer_refused_paths(&mut app.state, key, cx),
         Action::Rewind => rewind::open(app, cx),
         Action::NewSession => operations::new_session(&mut app.state, cx),
+        Action::NewWorktree => operations::new_worktree(&mut app.state, None, cx),
+        Action::OpenWorktrees => worktrees::open(app, cx),
         Action::ForkSession => sessions::fork_session(app, key, cx),
         Action::RenameSession => titles::open(app, key),
         Action::SendAgain => operations::send_again(&mut app.state, key, cx),

@@ -32,6 +32,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         | Action::MoveTabLeft
         | Action::MoveTabRight => unless(tab::tabs(state).count() > 1, "No other tabs."),
         Action::NewSession => unless(info.is_some(), crate::core::state::texts::NOT_READY),
+        Action::NewWorktree => unless(session.conn.is_some(), "No agent running."),
         Action::ForkSession => unless(can.can_fork && is_named, "The agent cannot fork sessions."),
         Action::RenameSession => unless(is_named || session.read_only.is_some(), "No session to rename yet."),
         Action::ContinueLast => {

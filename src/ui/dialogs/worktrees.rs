@@ -1,0 +1,75 @@
+//! The list of worktrees of the repository, and what can be done with one.
+
+use std::path::PathBuf;
+
+use crate::core::lifecycle::operations;
+use crate::core::{Cx, State};
+use crate::model::{Worktree, WorktreeJob, WorktreeNews};
+use crate::ui::App;
+
+use super::layer::Flow;
+use super::picker::{About, List, Picker, PickerRow};
+
+#[derive(Debug)]
+pub struct Worktrees;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    Worktree(Worktree),
+    Open(PathBuf),
+    Job(WorktreeJob),
+}
+
+impl List for Worktrees {
+    type Item = Choice;
+
+    const SHOWS_VALUES: bool = true;
+
+    fn pick(&mut self, choice: Choice, app: &mut App, cx: &mut Cx) -> Flow {
+        match choice {
+            Choice::Worktree(tree) => {
+                let Worktree { name, folder, .. } = tree;
+                let row =
+                    |label: &str, detail: &str| PickerRow { detail: detail.into(), ..PickerRow::new(label) };
+                let removes = "deletes the folder, with ignored files, and the branch";
+                let rows = vec![
+                    (row("Open", "shows its session, or starts a new one"), Choice::Open(folder)),
+                    (row("Merge", "into the main checkout"), Choice::Job(WorktreeJob::Merge(name.clone()))),
+                    (row("Remove", removes), Choice::Job(WorktreeJob::Remove(name.clone()))),
+                ];
+                app.layers.open(Picker::new(Self, format!("Worktree {name}"), rows));
+            }
+            Choice::Open(folder) => operations::open_worktree(&mut app.state, folder, cx),
+            Choice::Job(job) => operations::worktree_job(&app.state, job, cx),
+        }
+        Flow::Close
+    }
+
+    fn about(&self, _state: &State, _choice: Option<&Choice>) -> About {
+        About::Detail
+    }
+}
+
+/// Opens the list, which is read meanwhile.
+pub fn open(app: &mut App, cx: &mut Cx) {
+    app.layers.open(Picker::new(Worktrees, "Worktrees", Vec::new()).noting("Reading worktrees…".to_owned()));
+    operations::worktree_job(&app.state, WorktreeJob::List, cx);
+}
+
+/// Shows the worktrees, or why they could not be read, in the open list.
+pub fn on_worktrees(app: &mut App, news: &Result<WorktreeNews, String>) {
+    let Some(list) = app.layers.find_mut::<Picker<Worktrees>>() else { return };
+    let row = |tree: &Worktree| {
+        let detail = tree.branch.clone().unwrap_or_else(|| "detached".to_owned());
+        PickerRow { detail, right: tree.state(), ..PickerRow::new(tree.name.as_str()) }
+    };
+    match news {
+        Ok(WorktreeNews::Listed(trees)) => {
+            list.view.note =
+                trees.is_empty().then(|| "No worktrees of parlor in this repository.".to_owned());
+            list.set_rows(trees.iter().map(|tree| (row(tree), Choice::Worktree(tree.clone()))).collect());
+        }
+        Err(why) => list.view.note = Some(why.clone()),
+        Ok(_) => {}
+    }
+}
