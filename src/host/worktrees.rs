@@ -10,7 +10,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
 use super::os::private;
-use crate::model::{NewWorktree, Worktree};
+use crate::model::{NewWorktree, Worktree, worktrees_beside};
 
 mod include;
 mod locks;
@@ -33,9 +33,9 @@ pub struct Worktrees {
 impl Worktrees {
     /// Those beside a data folder.
     pub fn beside(data_dir: &Path, home: Option<PathBuf>) -> Self {
-        let name = format!("{}-worktrees", data_dir.file_name().unwrap_or(OsStr::new("parlor")).display());
-        let parent = data_dir.parent().unwrap_or(data_dir);
-        let dir = parent.canonicalize().unwrap_or_else(|_| parent.to_owned()).join(name);
+        let dir = worktrees_beside(data_dir);
+        let real = dir.parent().and_then(|parent| parent.canonicalize().ok()).zip(dir.file_name());
+        let dir = real.map(|(parent, name)| parent.join(name)).unwrap_or(dir);
         Self { dir, home, locks: Locks::default() }
     }
 

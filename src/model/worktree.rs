@@ -1,7 +1,14 @@
 //! Worktrees of parlor: requests to make, list, remove and merge them, and the results.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The folder of the worktrees that parlor makes, beside its data folder.
+pub fn worktrees_beside(data_dir: &Path) -> PathBuf {
+    let name = data_dir.file_name().unwrap_or(OsStr::new("parlor"));
+    data_dir.with_file_name(format!("{}-worktrees", name.display()))
+}
 
 /// A git worktree that parlor has made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -8,6 +8,7 @@ use std::path::{Component, Path};
 use serde::{Deserialize, Serialize};
 
 use super::Policy;
+use crate::model::worktrees_beside;
 
 /// Why a file is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -263,7 +264,11 @@ pub fn protection_of(path: &Path, root: Option<&Path>, policy: &Policy) -> Optio
         return Some(Protection::Tool);
     }
     let home = policy.home.as_deref();
-    if home.is_some_and(|home| HOME_FOLDERS.iter().any(|folder| is_in(path, &home.join(folder)))) {
+    let is_startup =
+        || home.is_some_and(|home| HOME_FOLDERS.iter().any(|folder| is_in(path, &home.join(folder))));
+    // The data folder is usually in one of these, but worktrees are ordinary projects.
+    let is_in_worktree = policy.own_folders.iter().any(|own| is_in(path, &worktrees_beside(own)));
+    if !is_in_worktree && is_startup() {
         return Some(Protection::Startup);
     }
     // Which tools the user has is not known.

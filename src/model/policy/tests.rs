@@ -122,6 +122,12 @@ fn own_and_home_folders_are_protected() {
     assert_eq!(of("/home/u/.local/bin/git"), Some(Protection::Startup));
     assert_eq!(of("/home/u/.cargo/credentials.toml"), Some(Protection::Keys));
     assert_eq!(of("/home/u/code/x"), None);
+    let own_folders = vec!["/home/u/.local/share/parlor".into()];
+    let policy = Policy { own_folders, ..policy() };
+    let of = |path: &str| protection_of(Path::new(path), Some(Path::new("/home/u/.local/share")), &policy);
+    assert_eq!(of("/home/u/.local/share/parlor-worktrees/shop-1/fix/src/a.rs"), None);
+    assert_eq!(of("/home/u/.local/share/parlor-worktrees/shop-1/fix/.envrc"), Some(Protection::Tool));
+    assert_eq!(of("/home/u/.local/share/parlor-worktree/a"), Some(Protection::Startup));
 }
 
 #[test]
