@@ -120,17 +120,7 @@ fn images_are_hidden_behind_dialogs() {
     let image = ContentBlock::Image { data: "AAAA".into(), mime_type: "image/png".into(), uri: None };
     stage.session(|session| {
         let parts = vec![MessagePart::Block(image.clone())];
-        let (message, took) = (None, None);
-        let message = Message {
-            role: Role::Agent,
-            message,
-            parts,
-            is_open: false,
-            began: now,
-            took,
-            is_local: false,
-            pasted: Vec::new(),
-        };
+        let message = Message { parts, ..message(Role::Agent, "", now) };
         session.transcript.push(1, ItemBody::Message(message));
     });
     let mut view = stage.view();

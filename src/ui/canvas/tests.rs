@@ -15,7 +15,7 @@ use crate::runtime::paint::Painter;
 use crate::ui::Event;
 use crate::ui::dialogs::HelpPage;
 use crate::ui::highlight;
-use crate::ui::tests::fixture::{Stage, ready, theme};
+use crate::ui::tests::fixture::{self, Stage, ready, theme};
 use crate::ui::update;
 use crate::ui::{ViewState, draw_into};
 
@@ -104,17 +104,7 @@ fn say(stage: &mut Stage, role: Role, text: &str) {
             .last()
             .filter(|item| matches!(&item.body, ItemBody::Message(message) if message.role == role));
         let Some(id) = open.map(|item| item.id) else {
-            let parts = vec![MessagePart::Text(text.to_owned().into())];
-            let message = Message {
-                role,
-                message: None,
-                parts,
-                is_open: true,
-                began,
-                took: None,
-                is_local: false,
-                pasted: Vec::new(),
-            };
+            let message = Message { is_open: true, ..fixture::message(role, text, began) };
             transcript.push(1, ItemBody::Message(message));
             return;
         };

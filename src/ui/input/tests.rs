@@ -32,6 +32,12 @@ impl Rig {
         self.shown = fixture::text(&buffer);
     }
 
+    /// Sets the prompt, in the composer and in the session.
+    fn set_draft(&mut self, text: &str) {
+        self.view.apply(crate::core::ViewCommand::SetDraft(text.into()));
+        self.stage.session(|session| session.draft = text.into());
+    }
+
     fn send(&mut self, event: &Terminal) -> Vec<Event> {
         route(event, &self.stage.app, &mut self.view, &self.keymap, self.stage.now)
     }
@@ -131,25 +137,21 @@ fn enter_after_a_backslash_inserts_a_line_break() {
 #[test]
 fn a_command_runs_only_if_all_of_it_was_visible() {
     let mut rig = Rig::new(fixture::ready());
-    let draft = |rig: &mut Rig, text: &str| {
-        rig.view.apply(crate::core::ViewCommand::SetDraft(text.into()));
-        rig.stage.session(|session| session.draft = text.into());
-    };
-    draft(&mut rig, "!ls -l");
+    rig.set_draft("!ls -l");
     assert!(matches!(rig.key(KeyCode::Enter).as_slice(), [Event::Message(_)]), "it was not drawn yet");
     rig.draw();
     assert_eq!(rig.key(KeyCode::Enter), [Event::RunCommand("!ls -l".into())]);
-    draft(&mut rig, &format!("!ls\n{}rm x", "\n".repeat(20)));
+    rig.set_draft(&format!("!ls\n{}rm x", "\n".repeat(20)));
     rig.draw();
     assert!(matches!(rig.key(KeyCode::Enter).as_slice(), [Event::Message(_)]), "lines are hidden");
-    draft(&mut rig, "!echo \u{202e}x");
+    rig.set_draft("!echo \u{202e}x");
     rig.draw();
     assert!(matches!(rig.key(KeyCode::Enter).as_slice(), [Event::Message(_)]), "a character is invisible");
-    draft(&mut rig, " !ls");
+    rig.set_draft(" !ls");
     rig.draw();
     assert_eq!(rig.key(KeyCode::Enter), act(Action::Submit));
     rig.view.set_vim(true);
-    draft(&mut rig, "!ls -l");
+    rig.set_draft("!ls -l");
     rig.draw();
     assert_eq!(rig.key(KeyCode::Enter), [Event::RunCommand("!ls -l".into())]);
 }
@@ -220,11 +222,7 @@ fn arrows_move_in_the_text_before_the_history() {
 #[test]
 fn tab_starts_the_completion_of_a_path_in_an_argument() {
     let mut rig = Rig::new(fixture::ready());
-    let draft = |rig: &mut Rig, text: &str| {
-        rig.view.apply(crate::core::ViewCommand::SetDraft(text.into()));
-        rig.stage.session(|session| session.draft = text.into());
-    };
-    draft(&mut rig, "/review é sr");
+    rig.set_draft("/review é sr");
     let events = rig.key(KeyCode::Tab);
     assert_eq!(events, [Event::Argument(11..13, "sr".into())]);
     // Further letters narrow the list; a space ends it.
@@ -240,7 +238,7 @@ fn tab_starts_the_completion_of_a_path_in_an_argument() {
     for text in ["review sr", "/review"] {
         rig.stage.user.mention = None;
         rig.stage.user.dismissed = Some(text.into());
-        draft(&mut rig, text);
+        rig.set_draft(text);
         assert_eq!(rig.key(KeyCode::Tab), [Event::Act(Action::Complete)], "{text}");
     }
 }
@@ -418,20 +416,10 @@ fn a_wrapped_url_is_copied_without_line_breaks_and_padding() {
 fn typing_does_not_move_a_scrolled_view() {
     let mut rig = Rig::new(fixture::ready());
     rig.stage.session(|session| {
-        let body = |text: String| {
-            crate::core::ItemBody::Message(crate::core::Message {
-                role: crate::model::Role::Agent,
-                message: None,
-                parts: vec![crate::core::MessagePart::Text(text.into())],
-                is_open: false,
-                began: std::time::Instant::now(),
-                took: None,
-                is_local: false,
-                pasted: Vec::new(),
-            })
-        };
         for number in 0..60 {
-            session.transcript.push(1, body(format!("paragraph {number}")));
+            let text = format!("paragraph {number}");
+            let message = fixture::message(crate::model::Role::Agent, &text, std::time::Instant::now());
+            session.transcript.push(1, crate::core::ItemBody::Message(message));
         }
     });
     rig.draw();

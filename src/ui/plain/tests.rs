@@ -19,23 +19,19 @@ fn output(stage: &Stage) -> String {
     PlainOutput::new(Glyphs::plain()).advance(stage, stage.now)
 }
 
+/// An output that has printed the state.
+fn started(stage: &Stage) -> PlainOutput {
+    let mut plain = PlainOutput::new(Glyphs::plain());
+    plain.advance(stage, stage.now);
+    plain
+}
+
 fn push_message(stage: &mut Stage, role: Role, text: &str, is_open: bool) -> ItemId {
     let began = stage.now;
     let mut id = ItemId(0);
     stage.session(|session| {
-        id = session.transcript.push(
-            2,
-            ItemBody::Message(Message {
-                role,
-                message: None,
-                parts: vec![MessagePart::Text(text.to_owned().into())],
-                is_open,
-                began,
-                took: None,
-                is_local: false,
-                pasted: Vec::new(),
-            }),
-        );
+        let message = Message { is_open, ..fixture::message(role, text, began) };
+        id = session.transcript.push(2, ItemBody::Message(message));
     });
     id
 }
@@ -53,8 +49,7 @@ fn edit_text(stage: &mut Stage, id: ItemId, text: &str, open: bool) {
 #[test]
 fn text_is_printed_once_by_complete_lines() {
     let mut stage = fixture::ready();
-    let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage, stage.now);
+    let mut plain = started(&stage);
     let id = push_message(&mut stage, Role::Agent, "One line", true);
     assert_eq!(plain.advance(&stage, stage.now), "");
     edit_text(&mut stage, id, "One line.\n\nTwo", true);
@@ -70,8 +65,7 @@ fn text_is_printed_once_by_complete_lines() {
 #[test]
 fn prompts_are_numbered_and_typed_ones_not_repeated() {
     let mut stage = fixture::ready();
-    let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage, stage.now);
+    let mut plain = started(&stage);
     let session = stage.state.active_session().unwrap().clone();
     let number = session.turn_count + 1;
     assert_eq!(plain.prompt(&session), format!("\n[{number}] You: "));
@@ -86,8 +80,7 @@ fn prompts_are_numbered_and_typed_ones_not_repeated() {
 #[test]
 fn output_ends_an_open_prompt_line() {
     let mut stage = fixture::ready();
-    let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage, stage.now);
+    let mut plain = started(&stage);
     plain.prompt(&stage.state.active_session().unwrap().clone());
     push_message(&mut stage, Role::Agent, "By the way.", false);
     assert_eq!(plain.advance(&stage, stage.now), "\n\nclaude:\nBy the way.\n");
@@ -100,8 +93,7 @@ fn output_ends_an_open_prompt_line() {
 #[test]
 fn calls_are_printed_when_completed_and_commands_when_started() {
     let mut stage = fixture::ready();
-    let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage, stage.now);
+    let mut plain = started(&stage);
     let mut tool = ToolCall::new("t".into(), stage.now);
     (tool.kind, tool.status) = (ToolKind::Execute, ToolStatus::InProgress);
     tool.input.command = Some("make test".into());
@@ -277,8 +269,7 @@ fn questions_are_not_repeated_when_line_numbers_become_known() {
 #[test]
 fn ends_of_turns_and_queued_prompts_are_printed() {
     let mut stage = fixture::ready();
-    let mut plain = PlainOutput::new(Glyphs::plain());
-    plain.advance(&stage, stage.now);
+    let mut plain = started(&stage);
     let (now, since) = (stage.now, fixture::ago(stage.now, 5));
     stage.session(|session| {
         session.turn_count = 1;

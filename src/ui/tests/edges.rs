@@ -3,8 +3,8 @@
 use ratatui::buffer::Buffer;
 use ratatui::style::Color;
 
-use super::fixture::{Stage, ready, streaming, text, theme};
-use crate::core::{ItemBody, Message, MessagePart, ToolCall};
+use super::fixture::{Stage, message, ready, streaming, text, theme};
+use crate::core::{ItemBody, Message, ToolCall};
 use crate::model::{ContentBlock, DiffChange, FileDiff, Role, ToolContent, ToolKind, ToolStatus};
 use crate::ui::screen::DiffLayout;
 use crate::ui::theme;
@@ -14,26 +14,15 @@ fn stage(layout: DiffLayout) -> Stage {
     let mut stage = ready();
     let now = stage.now;
     stage.diff_layout = layout;
-    let message = |text: String| {
-        ItemBody::Message(Message {
-            role: Role::Agent,
-            message: None,
-            parts: vec![MessagePart::Text(text.into())],
-            is_open: false,
-            began: now,
-            took: None,
-            is_local: false,
-            pasted: Vec::new(),
-        })
-    };
+    let message = |text: &str| ItemBody::Message(message(Role::Agent, text, now));
     let call = |kind, content| {
         let mut call = ToolCall::new("t".into(), now);
         (call.kind, call.status, call.content) = (kind, ToolStatus::Completed, vec![content]);
         ItemBody::Tool(Box::new(call))
     };
     stage.session(|session| {
-        session.transcript.push(1, message("prose ".repeat(60)));
-        session.transcript.push(1, message("```\nlet code = 1;\n```".into()));
+        session.transcript.push(1, message(&"prose ".repeat(60)));
+        session.transcript.push(1, message("```\nlet code = 1;\n```"));
         let output = ContentBlock::Text("output\n".into());
         session.transcript.push(1, call(ToolKind::Execute, ToolContent::Block(output)));
         let change = DiffChange::Texts { old: Some("old\n".into()), new: "new\n".into() };
@@ -88,16 +77,8 @@ fn prose_code_output_and_diffs_share_their_edges() {
 fn prompts_and_requests_end_at_the_edge_of_the_text_on_wide_screens() {
     let dark = theme("dark");
     let mut stage = stage(DiffLayout::Auto);
-    let prompt = ItemBody::Message(Message {
-        role: Role::User,
-        message: None,
-        parts: vec![MessagePart::Text("a prompt".into())],
-        is_open: false,
-        began: stage.now,
-        took: None,
-        is_local: true,
-        pasted: Vec::new(),
-    });
+    let prompt = Message { is_local: true, ..message(Role::User, "a prompt", stage.now) };
+    let prompt = ItemBody::Message(prompt);
     stage.session(|session| {
         session.transcript.push(2, prompt);
     });

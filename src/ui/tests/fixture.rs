@@ -81,22 +81,27 @@ pub fn ready() -> Stage {
 }
 
 /// A running turn with a plan, a queue and a cost.
+/// A complete message.
+pub fn message(role: Role, text: &str, began: Instant) -> Message {
+    Message {
+        role,
+        message: None,
+        parts: vec![MessagePart::Text(text.to_owned().into())],
+        is_open: false,
+        began,
+        took: None,
+        is_local: false,
+        pasted: Vec::new(),
+    }
+}
+
 pub fn streaming() -> Stage {
     let mut stage = ready();
     let now = stage.now;
     stage.session(|session| {
         session.turn = Turn::Running { since: ago(now, 12), last_news: now };
         let message = |role, text: &str| {
-            ItemBody::Message(Message {
-                role,
-                message: None,
-                parts: vec![MessagePart::Text(text.into())],
-                is_open: false,
-                began: now,
-                took: None,
-                is_local: role == Role::User,
-                pasted: Vec::new(),
-            })
+            ItemBody::Message(Message { is_local: role == Role::User, ..message(role, text, now) })
         };
         session.transcript.push(1, message(Role::User, "fix the failing test in src/auth.rs"));
         session

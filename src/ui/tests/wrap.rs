@@ -1,7 +1,7 @@
 //! Long lines of diffs and code: wrapped, or cut.
 
 use super::fixture::*;
-use crate::core::{ItemBody, Message, MessagePart, OpenRequestKind, ViewCommand};
+use crate::core::{ItemBody, OpenRequestKind, ViewCommand};
 use crate::model::{DiffChange, FileDiff, Role, ToolContent};
 
 /// A permission request for an edit whose new line ends with `END`, after a message with such a line of code.
@@ -21,19 +21,8 @@ fn long_lines() -> Stage {
                 change: DiffChange::Texts { old: Some("".into()), new: long.as_str().into() },
             })];
         });
-        session.transcript.push(
-            1,
-            ItemBody::Message(Message {
-                role: Role::Agent,
-                message: None,
-                parts: vec![MessagePart::Text(format!("```\n{long}\n```").into())],
-                is_open: false,
-                began: now,
-                took: None,
-                is_local: false,
-                pasted: Vec::new(),
-            }),
-        );
+        let code = message(Role::Agent, &format!("```\n{long}\n```"), now);
+        session.transcript.push(1, ItemBody::Message(code));
     });
     stage
 }

@@ -9,6 +9,7 @@ use super::*;
 use crate::core::{ItemBody, Message, MessagePart, Session, TerminalView, ToolCall, TurnEnd};
 use crate::model::*;
 use crate::ui::render_context::Glyphs;
+use crate::ui::tests::fixture;
 use crate::ui::text::width;
 use crate::ui::theme::{ColorSupport, Theme, ThemeSet};
 
@@ -53,16 +54,8 @@ fn start() -> Instant {
 }
 
 fn message(role: Role, text: &str) -> ItemBody {
-    ItemBody::Message(Message {
-        role,
-        message: None,
-        parts: vec![MessagePart::Text(text.to_owned().into())],
-        is_open: false,
-        began: start(),
-        took: Some(Duration::from_secs(4)),
-        is_local: false,
-        pasted: Vec::new(),
-    })
+    let message = fixture::message(role, text, start());
+    ItemBody::Message(Message { took: Some(Duration::from_secs(4)), ..message })
 }
 
 fn open_message(role: Role, text: &str) -> ItemBody {

@@ -5,6 +5,7 @@ use crate::core::{self, Effect, ItemBody, SessionPhase, ViewCommand};
 use crate::model::{Action, ItemId, Limit, ServiceEvent, Severity, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, views};
 use crate::ui::dialogs::{completions, focus, selected_completion};
+use crate::ui::tests::fixture;
 
 pub(super) fn command(name: &str, description: &str, hint: Option<&str>) -> SlashCommand {
     SlashCommand { name: name.to_owned(), description: description.to_owned(), hint: hint.map(str::to_owned) }
@@ -397,16 +398,7 @@ fn without_a_selection_the_last_foldable_item_opens() {
 #[test]
 fn thoughts_can_be_toggled_after_all_items_were() {
     let mut rig = Rig::new();
-    let thought = crate::core::Message {
-        role: crate::model::Role::Thought,
-        message: None,
-        parts: vec![crate::core::MessagePart::Text("hm".into())],
-        is_open: false,
-        began: rig.now,
-        took: None,
-        is_local: false,
-        pasted: Vec::new(),
-    };
+    let thought = fixture::message(crate::model::Role::Thought, "hm", rig.now);
     rig.session().transcript.push(1, ItemBody::Message(thought));
     let is_open = |rig: &mut Rig| {
         let shows_thoughts = rig.shows_thoughts;

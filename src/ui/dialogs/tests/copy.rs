@@ -1,30 +1,19 @@
 //! Tests of copying by keyboard.
 
-use crate::core::{Effect, ItemBody, Message, MessagePart, ToolCall, ViewCommand};
+use crate::core::{Effect, ItemBody, ToolCall, ViewCommand};
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyOutcome, DiffChange, FileDiff, ItemId, Role, ServiceEvent,
     ToolContent, ToolKind, ToolStatus,
 };
 use crate::ui::dialogs::Layer;
 use crate::ui::dialogs::testkit::Rig;
+use crate::ui::tests::fixture;
 
 const REPLY: &str = "Do *this*:\n\n```rust\nfn main() {}\n```\n\nor\n\n```sh\nls\nmake\n```\n";
 
 fn message(rig: &mut Rig, turn: u32, role: Role, text: &str) -> ItemId {
     let began = rig.now;
-    rig.session().transcript.push(
-        turn,
-        ItemBody::Message(Message {
-            role,
-            message: None,
-            parts: vec![MessagePart::Text(text.to_owned().into())],
-            is_open: false,
-            began,
-            took: None,
-            is_local: false,
-            pasted: Vec::new(),
-        }),
-    )
+    rig.session().transcript.push(turn, ItemBody::Message(fixture::message(role, text, began)))
 }
 
 fn change(path: &str) -> FileDiff {

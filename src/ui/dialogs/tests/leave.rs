@@ -6,6 +6,7 @@ use crate::model::PermissionKind::{AllowAlways, AllowOnce, RejectAlways, RejectO
 use crate::model::{Action, ItemId, Response, SlashCommand};
 use crate::ui::dialogs::testkit::{Rig, answers, has_cancel, outside_file, selected, views};
 use crate::ui::dialogs::{completions, focus};
+use crate::ui::tests::fixture;
 
 #[test]
 fn escape_closes_only_the_top_dialog() {
@@ -295,19 +296,8 @@ fn escape_twice_on_an_empty_prompt_lists_the_prompts() {
     let mut rig = Rig::new();
     rig.session().turn_count = 1;
     for role in [crate::model::Role::User, crate::model::Role::Agent, crate::model::Role::User] {
-        rig.session().transcript.push(
-            1,
-            crate::core::ItemBody::Message(crate::core::Message {
-                role,
-                message: None,
-                parts: vec![crate::core::MessagePart::Text(format!("{role:?}").into())],
-                is_open: false,
-                began: std::time::Instant::now(),
-                took: None,
-                is_local: false,
-                pasted: Vec::new(),
-            }),
-        );
+        let message = fixture::message(role, &format!("{role:?}"), std::time::Instant::now());
+        rig.session().transcript.push(1, crate::core::ItemBody::Message(message));
     }
     rig.act(Action::Escape);
     assert_eq!(rig.state.flash.as_deref(), Some("Press again to go back to an earlier prompt"));

@@ -1,9 +1,10 @@
 //! Tests of opening files in the editor and addresses in the browser.
 
-use crate::core::{Cx, Effect, ItemBody, Message, MessagePart};
+use crate::core::{Cx, Effect, ItemBody};
 use crate::model::{Action, ItemId, Location, Role, Target};
 use crate::ui::dialogs::on_open;
 use crate::ui::dialogs::testkit::Rig;
+use crate::ui::tests::fixture;
 
 fn open(rig: &mut Rig, target: Target) -> Vec<Effect> {
     let mut cx = Cx::new(rig.now);
@@ -46,16 +47,7 @@ fn a_deceptive_address_is_not_opened() {
 }
 
 fn notify(rig: &mut Rig, text: &str) -> ItemId {
-    let body = ItemBody::Message(Message {
-        role: Role::Agent,
-        message: None,
-        parts: vec![MessagePart::Text(text.to_owned().into())],
-        is_open: false,
-        began: rig.now,
-        took: None,
-        is_local: false,
-        pasted: Vec::new(),
-    });
+    let body = ItemBody::Message(fixture::message(Role::Agent, text, rig.now));
     rig.session().transcript.push(1, body)
 }
 

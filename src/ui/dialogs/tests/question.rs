@@ -19,11 +19,17 @@ fn rig() -> Rig {
     rig
 }
 
+/// A rig with a permission request that has just appeared.
+fn asked() -> Rig {
+    let mut rig = rig();
+    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    rig
+}
+
 #[test]
 fn early_keys_answer_nothing() {
     for action in [Action::Choose(1), Action::Accept, Action::Submit, Action::Escape, Action::Down] {
-        let mut rig = rig();
-        rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+        let mut rig = asked();
         rig.wait(60);
         assert!(!rig.takes_answers());
         let before = rig.request_view.clone();
@@ -36,8 +42,7 @@ fn early_keys_answer_nothing() {
 
 #[test]
 fn it_takes_keys_500_ms_after_it_appeared() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     assert!(!rig.wait(499).takes_answers());
     assert!(rig.wait(1).takes_answers());
     assert_eq!(answers(&rig.answer_now(1)), [(1, selected("option-0"))]);
@@ -45,8 +50,7 @@ fn it_takes_keys_500_ms_after_it_appeared() {
 
 #[test]
 fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     for letters in ["y", "ye", "yes"] {
         rig.wait(300).type_draft(letters);
     }
@@ -59,8 +63,7 @@ fn typing_that_goes_on_keeps_it_closed_until_it_pauses() {
 
 #[test]
 fn typing_after_a_pause_closes_it_again() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     rig.wait(500).act_now(Action::Down);
     rig.wait(2_000).type_draft("t");
     for action in [Action::Accept, Action::Choose(1)] {
@@ -94,8 +97,7 @@ fn the_time_from_which_answers_count_is_known() {
 
 #[test]
 fn continued_typing_answers_nothing() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     for _ in 0..100 {
         rig.wait(120).type_draft("x");
         assert!(!rig.takes_answers());
@@ -327,8 +329,7 @@ fn a_draft_keeps_the_keys_until_the_user_moves_them_to_the_request() {
 
 #[test]
 fn a_key_moves_focus_between_question_and_prompt() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     assert!(rig.wait(1_000).takes_answers());
     rig.act_now(Action::AnswerRequest);
     assert!(!rig.wait(10_000).takes_answers(), "the prompt is empty, but has the keys");
@@ -363,8 +364,7 @@ fn typing_returns_the_keys_to_the_draft() {
 
 #[test]
 fn enter_beside_a_request_queues_the_draft_and_answers_nothing() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     rig.type_draft("then run 1 test");
     let fx = rig.wait(2_000).act_now(Action::Submit);
     assert!(answers(&fx).is_empty());
@@ -374,8 +374,7 @@ fn enter_beside_a_request_queues_the_draft_and_answers_nothing() {
 
 #[test]
 fn escape_beside_a_draft_rejects_after_a_pause_and_keeps_the_draft() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     rig.type_draft("wait");
     assert!(answers(&rig.wait(100).act_now(Action::Escape)).is_empty());
     assert_eq!(answers(&rig.wait(500).act_now(Action::Escape)), [(1, selected("option-1"))]);
@@ -418,8 +417,7 @@ fn reason_of_rejection_is_the_next_prompt() {
 #[test]
 fn a_rejection_leaves_no_mark_in_the_prompt() {
     for action in [Action::Escape, Action::RejectWithReason] {
-        let mut rig = rig();
-        rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+        let mut rig = asked();
         rig.wait(600).act_now(Action::Choose(2));
         rig.act_now(action);
         if action == Action::RejectWithReason {
@@ -465,8 +463,7 @@ fn items_can_be_opened_and_copied_while_a_request_has_the_keys() {
 
 #[test]
 fn empty_reason_only_rejects() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     rig.wait(600).act_now(Action::RejectWithReason);
     assert_eq!(answers(&rig.act(Action::Accept)), [(1, selected("option-1"))]);
     assert!(rig.queue().is_empty());
@@ -474,8 +471,7 @@ fn empty_reason_only_rejects() {
 
 #[test]
 fn leaving_the_reason_returns_to_the_request() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     rig.wait(600).act_now(Action::RejectWithReason);
     rig.type_line("no");
     assert_eq!(answers(&rig.act(Action::Escape)), []);
@@ -484,8 +480,7 @@ fn leaving_the_reason_returns_to_the_request() {
 
 #[test]
 fn a_request_to_read_on_ends_at_the_end_of_the_question() {
-    let mut rig = rig();
-    rig.ask_permission(1, &[AllowOnce, RejectOnce]);
+    let mut rig = asked();
     let now = rig.now;
     rig.guard.returned();
     crate::ui::dialogs::on_frame(&mut rig.app, false, now);

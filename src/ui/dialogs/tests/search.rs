@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::config::keymap::Context;
-use crate::core::{Cx, Effect, ItemBody, Message, MessagePart, TimerId, ToolCall, TurnEnd, ViewCommand};
+use crate::core::{Cx, Effect, ItemBody, TimerId, ToolCall, TurnEnd, ViewCommand};
 use crate::model::{Action, ItemId, LineEdit, Role, Severity, ToolCallId, ToolKind, ToolStatus};
 use crate::ui::dialogs::testkit::{Rig, views};
 use crate::ui::dialogs::{focus, line_input, on_search_timer, set_search_timer};
+use crate::ui::tests::fixture;
 
 /// These items are on the screen, from the first to the last.
 fn read(rig: &mut Rig, first: ItemId, last: ItemId) {
@@ -14,16 +15,7 @@ fn read(rig: &mut Rig, first: ItemId, last: ItemId) {
 }
 
 fn message(role: Role, text: &str) -> ItemBody {
-    ItemBody::Message(Message {
-        role,
-        message: None,
-        parts: vec![MessagePart::Text(text.to_owned().into())],
-        is_open: false,
-        began: Instant::now(),
-        took: None,
-        is_local: false,
-        pasted: Vec::new(),
-    })
+    ItemBody::Message(fixture::message(role, text, Instant::now()))
 }
 
 fn call(kind: ToolKind, status: ToolStatus, title: &str, output: &str) -> ItemBody {

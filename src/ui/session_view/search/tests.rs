@@ -7,22 +7,15 @@ use proptest::prelude::*;
 use super::*;
 use crate::core::{Message, MessagePart, ToolCall, Transcript};
 use crate::model::{Role, SessionKey, SessionWorkspace, ToolCallId, ToolKind, ToolStatus};
+use crate::ui::tests::fixture;
 
 fn session() -> Session {
     Session::new(SessionKey(1), SessionWorkspace::default())
 }
 
 fn message(text: &str) -> ItemBody {
-    ItemBody::Message(Message {
-        role: Role::Agent,
-        message: None,
-        parts: vec![MessagePart::Text(text.to_owned().into())],
-        is_open: true,
-        began: Instant::now(),
-        took: None,
-        is_local: false,
-        pasted: Vec::new(),
-    })
+    let message = fixture::message(Role::Agent, text, Instant::now());
+    ItemBody::Message(Message { is_open: true, ..message })
 }
 
 fn change(transcript: &mut Transcript, id: ItemId, change: impl FnOnce(&mut Message)) {
