@@ -85,7 +85,6 @@ pub use completion::{Completion, CompletionKind};
 pub use composer::{completions, on_draft, on_draft_edited, selected_completion, show_draft};
 pub use connection::ConnectionPage;
 pub use copy::{CopySource, on_copied};
-pub use dialog_frame::{draw_bar, typed_line};
 pub use draw::{AnchoredRequest, draw};
 pub use fields::{FieldState, FormState};
 pub use focus::{base_focus, focus, has_dialog, is_in_inbox, line_input};

@@ -8,22 +8,19 @@ use crate::model::{ConfigChoice, ConfigKind, ConfigOption, ConfigValue, Mode, Mo
 use crate::ui::App;
 
 use super::layer::Flow;
-use super::picker::{About, List, Picker, PickerRow};
+use super::picker::{List, Picker, PickerRow};
 
 #[derive(Debug)]
 pub struct Modes;
 
 impl List for Modes {
     type Item = ModeId;
+    const SHOWS_DETAIL: bool = true;
 
     fn pick(&mut self, id: ModeId, app: &mut App, cx: &mut Cx) -> Flow {
         let active = app.state.active;
         operations::set_mode(&mut app.state, active, id, cx);
         Flow::Close
-    }
-
-    fn about(&self, _state: &State, _item: Option<&ModeId>) -> About {
-        About::Detail
     }
 }
 
@@ -33,15 +30,12 @@ pub struct Models;
 
 impl List for Models {
     type Item = ModelId;
+    const SHOWS_DETAIL: bool = true;
 
     fn pick(&mut self, id: ModelId, app: &mut App, cx: &mut Cx) -> Flow {
         let active = app.state.active;
         operations::set_model(&mut app.state, active, id, cx);
         Flow::Close
-    }
-
-    fn about(&self, _state: &State, _item: Option<&ModelId>) -> About {
-        About::Detail
     }
 }
 
@@ -51,7 +45,7 @@ pub struct Options;
 impl List for Options {
     /// The id of the option.
     type Item = String;
-
+    const SHOWS_DETAIL: bool = true;
     const SHOWS_VALUES: bool = true;
 
     /// Toggles a boolean option; for others, a list of the values opens above this one.
@@ -73,13 +67,8 @@ impl List for Options {
             }
         }
     }
-
-    fn about(&self, _state: &State, _item: Option<&String>) -> About {
-        About::Detail
-    }
 }
 
-/// The values of an option.
 #[derive(Debug)]
 pub struct OptionValues {
     /// The id of the option.
@@ -88,6 +77,7 @@ pub struct OptionValues {
 
 impl List for OptionValues {
     type Item = String;
+    const SHOWS_DETAIL: bool = true;
 
     fn pick(&mut self, value: String, app: &mut App, cx: &mut Cx) -> Flow {
         app.layers.close::<Picker<Options>>();
@@ -95,10 +85,6 @@ impl List for OptionValues {
         let active = app.state.active;
         operations::set_option(&mut app.state, active, self.option.clone(), value, cx);
         Flow::Close
-    }
-
-    fn about(&self, _state: &State, _item: Option<&String>) -> About {
-        About::Detail
     }
 }
 

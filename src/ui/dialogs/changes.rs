@@ -17,11 +17,11 @@ use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::render_context::RenderContext;
 use crate::ui::text;
-use crate::ui::text::{Line, counted, line_width};
+use crate::ui::text::{Line, counted};
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 
-use super::dialog_frame::{draw_bar, typed_line};
+use super::dialog_frame::{draw_bar, input};
 use super::layer::{Flow, Layer};
 use super::list::moved;
 use super::{open, scroll};
@@ -44,7 +44,6 @@ pub fn shown_files<'f>(files: &'f [ChangedFile], dialog: &ChangesDialog) -> Vec<
     files.iter().filter(fits).collect()
 }
 
-/// The view of all changes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChangesDialog {
     /// The shown file, an index into those that match the filter.
@@ -117,6 +116,7 @@ impl Layer for ChangesDialog {
         Flow::Stay
     }
 
+    /// Draws the page on the full screen; returns the cursor position while the filter is edited.
     fn draw(
         &self,
         ctx: &FrameContext,
@@ -124,60 +124,49 @@ impl Layer for ChangesDialog {
         area: Rect,
         buf: &mut Canvas,
     ) -> Option<Position> {
-        draw(ctx, self, view, area, buf)
-    }
-}
-
-/// Draws the page on the full screen; returns the cursor position while the filter is edited.
-fn draw(
-    ctx: &FrameContext,
-    dialog: &ChangesDialog,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    if !begin_page(ctx, view, area, buf) {
-        return None;
-    }
-    let mut page = std::mem::take(&mut view.changes);
-    page.update(ctx.state, ctx.session.key, dialog.shows_context);
-    let files = std::mem::take(&mut page.files);
-    let shown = shown_files(&files, dialog);
-    let selected = dialog.selected.min(shown.len().saturating_sub(1));
-    let file = shown.get(selected).copied();
-    if let Some(file) = file {
-        page.compare(file, true);
-    }
-    count(&mut page, &shown);
-
-    let right = draw_files(
-        ctx,
-        &mut page,
-        &Files {
-            title: "Session changes",
-            shown: &shown,
-            all: files.len(),
-            selected,
-            marks: &[],
-            notes: &[],
-        },
-        (area, view),
-        buf,
-    );
-    if file.is_none() {
-        let why = if files.is_empty() { "No changes in this session yet." } else { "No matching files." };
-        let why = Line::styled(why, ctx.style(Role::TextDim));
-        let lines = text::wrap_line(&why, right.width.saturating_sub(2).max(8));
-        for (y, line) in (right.y..right.bottom()).zip(&lines) {
-            buf.put_line(right.x + 1, y, line, right.width.saturating_sub(2));
+        if !begin_page(ctx, view, area, buf) {
+            return None;
         }
+        let mut page = std::mem::take(&mut view.changes);
+        page.update(ctx.state, ctx.session.key, self.shows_context);
+        let files = std::mem::take(&mut page.files);
+        let shown = shown_files(&files, self);
+        let selected = self.selected.min(shown.len().saturating_sub(1));
+        let file = shown.get(selected).copied();
+        if let Some(file) = file {
+            page.compare(file, true);
+        }
+        count(&mut page, &shown);
+
+        let right = draw_files(
+            ctx,
+            &mut page,
+            &Files {
+                title: "Session changes",
+                shown: &shown,
+                all: files.len(),
+                selected,
+                marks: &[],
+                notes: &[],
+            },
+            (area, view),
+            buf,
+        );
+        if file.is_none() {
+            let why = if files.is_empty() { "No changes in this session yet." } else { "No matching files." };
+            let why = Line::styled(why, ctx.style(Role::TextDim));
+            let lines = text::wrap_line(&why, right.width.saturating_sub(2).max(8));
+            for (y, line) in (right.y..right.bottom()).zip(&lines) {
+                buf.put_line(right.x + 1, y, line, right.width.saturating_sub(2));
+            }
+        }
+        let diffs = file.and_then(|file| page.diffs.get(&file.path)).map_or(&[][..], |diffs| diffs);
+        let layout_hint = ctx.other_layout(right.width.saturating_sub(3), diffs);
+        page.jump = 0;
+        page.files = files;
+        view.changes = page;
+        draw_foot(ctx, self, layout_hint, area, buf)
     }
-    let diffs = file.and_then(|file| page.diffs.get(&file.path)).map_or(&[][..], |diffs| diffs);
-    let layout_hint = ctx.other_layout(right.width.saturating_sub(3), diffs);
-    page.jump = 0;
-    page.files = files;
-    view.changes = page;
-    draw_foot(ctx, dialog, layout_hint, area, buf)
 }
 
 /// Clears the screen for a page. Returns false if the screen is too small for one.
@@ -187,11 +176,9 @@ pub(super) fn begin_page(ctx: &FrameContext, view: &mut ViewState, area: Rect, b
     area.height >= 5 && area.width >= 20
 }
 
-/// The files of a page.
 pub(super) struct Files<'a> {
     pub title: &'a str,
     pub shown: &'a [&'a ChangedFile],
-    /// Number of all files.
     pub all: usize,
     pub selected: usize,
     /// What stands before the name of each file; empty: nothing.
@@ -268,7 +255,7 @@ fn draw_head(
         right.push_span(ctx.span(Role::TextDim, text));
         right.spans.extend(counts_line(sum, &ctx.render).spans);
     }
-    let right_cols = line_width(&right);
+    let right_cols = right.width();
     let file = selected.and_then(|selected| shown.get(selected));
     let mark = files.mark(files.selected);
     let name = file.map(|file| ctx.render.path(&file.path));
@@ -280,9 +267,15 @@ fn draw_head(
     text::put_text(buf, area.x + 1, area.y, &left, left_room, ctx.style(Role::DialogTitle));
     let width = u16::try_from(right_cols.min(room)).unwrap_or(0);
     buf.put_line(area.right().saturating_sub(width + 1), area.y, &right, width);
-    let rule = ctx.render.glyphs.rule.repeat(room);
-    buf.set_string(area.x + 1, area.y + 1, &rule, ctx.style(Role::Rule));
-    buf.set_string(area.x + 1, area.bottom() - 2, &rule, ctx.style(Role::Rule));
+    draw_rules(ctx, area, buf);
+}
+
+/// Draws the lines below the head and above the foot of a page.
+pub(super) fn draw_rules(ctx: &FrameContext, area: Rect, buf: &mut Canvas) {
+    let rule = ctx.render.glyphs.rule.repeat(usize::from(area.width.saturating_sub(2)));
+    for y in [area.y + 1, area.bottom() - 2] {
+        buf.set_string(area.x + 1, y, &rule, ctx.style(Role::Rule));
+    }
 }
 
 fn draw_list(
@@ -300,7 +293,7 @@ fn draw_list(
         let is_selected = position == selected;
         let counts = counts(page, file).map(|counts| counts_line(counts, &ctx.render)).unwrap_or_default();
         let cols = usize::from(area.width).saturating_sub(5);
-        let room = cols.saturating_sub(line_width(&counts));
+        let room = cols.saturating_sub(counts.width());
         let mark = files.mark(position);
         let path = text::truncate_path(&ctx.render.path(&file.path), room.saturating_sub(mark.len()));
         let name = format!("{mark}{path}");
@@ -397,20 +390,17 @@ fn draw_foot(
     area: Rect,
     buf: &mut Canvas,
 ) -> Option<Position> {
-    let y = area.bottom() - 1;
     let room = area.width.saturating_sub(2);
     if dialog.is_filtering || !dialog.filter.text.is_empty() {
         let half = room / 2;
-        let row = typed_line(ctx, &dialog.filter, "filter paths", half);
-        buf.put_line(area.x + 1, y, &row.0, half);
+        let cursor = draw_filter(ctx, &dialog.filter, "filter paths", (area, half), buf);
         let context = if dialog.is_filtering { Context::List } else { Context::Changes };
         let hints = [
             ctx.hint(context, Action::Accept, "apply").filter(|_| dialog.is_filtering),
             ctx.hint(context, Action::Escape, "clear"),
         ];
         draw_hints(ctx, &hints, half, area, buf);
-        let x = area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(half);
-        return dialog.is_filtering.then(|| Position::new(x, y));
+        return dialog.is_filtering.then_some(cursor);
     }
     let hint = |action: Action, does: &str| ctx.hint(Context::Changes, action, does);
     let hints = [
@@ -426,17 +416,33 @@ fn draw_foot(
     None
 }
 
+/// Draws the filter in the foot of a page, and returns the cursor position.
+pub(super) fn draw_filter(
+    ctx: &FrameContext,
+    filter: &LineInput,
+    hint: &str,
+    (area, cols): (Rect, u16),
+    buf: &mut Canvas,
+) -> Position {
+    let row = input(ctx, filter, hint, false, cols);
+    let (x, y) = (area.x + 1, area.bottom() - 1);
+    buf.put_line(x, y, &row.line, cols);
+    Position::new(x + u16::try_from(row.cursor.unwrap_or(0)).unwrap_or(0).min(cols), y)
+}
+
+/// Draws hints at the right of the foot of a page, and returns their width.
 pub(super) fn draw_hints(
     ctx: &FrameContext,
     hints: &[Option<(String, String)>],
     cols: u16,
     area: Rect,
     buf: &mut Canvas,
-) {
+) -> u16 {
     let hints: Vec<(String, String)> = hints.iter().flatten().cloned().collect();
     let line = ctx.hints(&hints, usize::from(cols));
-    let width = u16::try_from(line_width(&line)).unwrap_or(0).min(cols);
+    let width = u16::try_from(line.width()).unwrap_or(0).min(cols);
     buf.put_line(area.right().saturating_sub(width + 1), area.bottom() - 1, &line, width);
+    width
 }
 
 #[cfg(test)]

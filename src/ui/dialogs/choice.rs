@@ -7,11 +7,10 @@ use crate::core::{Answer, Consequence, Cx, Question, QuestionId, State, UserAnsw
 use crate::model::Action;
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;
-use crate::ui::text;
 use crate::ui::text::Span;
 use crate::ui::theme::Role;
 
-use super::dialog_frame::{DialogFrame, Row, choice, wrapped};
+use super::dialog_frame::{DialogFrame, Row, choice, led, wrapped};
 use super::layer::{Flow, Layer};
 use super::list::moved;
 use super::scroll::scroll_body;
@@ -90,8 +89,8 @@ fn only_action(answers: &[Answer]) -> Option<usize> {
 }
 
 fn frame(ctx: &FrameContext, question: &Question, marked: usize, cols: u16) -> DialogFrame<'static> {
-    let mut sheet = DialogFrame { title: text::one_line(&question.title), ..DialogFrame::default() };
-    sheet.is_alone = question.asked_at.is_some() && ctx.session.transcript.items().is_empty();
+    let is_alone = question.asked_at.is_some() && ctx.session.transcript.items().is_empty();
+    let mut sheet = DialogFrame { is_alone, ..DialogFrame::default() };
     for paragraph in &question.body {
         if paragraph.trim().is_empty() {
             sheet.body.push(Row::default());
@@ -104,10 +103,8 @@ fn frame(ctx: &FrameContext, question: &Question, marked: usize, cols: u16) -> D
         let hit = rows.first().and_then(|row| row.hit);
         sheet.foot.extend(rows);
         let about = wrapped(ctx, Role::TextDim, about, cols.saturating_sub(ABOUT_INDENT));
-        sheet.foot.extend(about.into_iter().filter(|_| answer.label.contains('\n')).map(|mut row| {
-            row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(ABOUT_INDENT))));
-            Row { hit, ..row }
-        }));
+        let about = led(about, Span::raw(" ".repeat(usize::from(ABOUT_INDENT))));
+        sheet.foot.extend(about.into_iter().map(|row| Row { hit, ..row }));
     }
     sheet.set_hints([
         ctx.hint(Context::Choice, Action::Accept, "select"),

@@ -70,6 +70,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         return;
     }
     let key = app.state.active;
+    let conn = app.state.active_session().and_then(|session| session.conn);
     if jump::on_action(app, action, cx)
         || locations::on_action(app, action, cx)
         || tabs::on_action(app, action, cx)
@@ -150,7 +151,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::OpenChanges => app.layers.toggle(ChangesDialog::default()),
         Action::OpenLog => app.layers.toggle(LogPage::default()),
         Action::OpenConnection => {
-            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+            if let Some(conn) = conn {
                 app.layers.toggle(ConnectionPage(conn));
             }
         }
@@ -182,12 +183,12 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::OpenBindings => settings::open_bindings(app),
         Action::OpenThemes => themes::open(app, cx),
         Action::OpenSignIn => {
-            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+            if let Some(conn) = conn {
                 sign_in::open(app, conn);
             }
         }
         Action::SignOut => {
-            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+            if let Some(conn) = conn {
                 operations::sign_out(&mut app.state, conn, cx);
             }
         }
@@ -205,7 +206,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::SendAgain => operations::send_again(&mut app.state, key, cx),
         Action::RestartAgent => operations::restart_agent(&mut app.state, key, cx),
         Action::ForceStop => {
-            if let Some(conn) = app.state.active_session().and_then(|session| session.conn) {
+            if let Some(conn) = conn {
                 operations::force_stop(&mut app.state, conn, cx);
             }
         }

@@ -1,29 +1,27 @@
 //! The dialog with details of the connection: the agent, its capabilities, and how it was started.
 
-use super::dialog_frame::{DialogFrame, Row, Size, wrapped};
+use super::dialog_frame::{DialogFrame, Size, named, wrapped};
 use super::layer::{Flow, Layer};
+use super::providers::endpoint;
 use super::scroll;
 use crate::config::keymap::Context;
 use crate::core::{Conn, ConnPhase, Cx, State};
 use crate::model::{
-    Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo, Provider,
+    Action, AgentCapabilities, AuthKind, AuthState, AuthStatus, CloseReason, ConnId, ExitInfo,
 };
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
 use crate::ui::theme::Role;
 
-const TITLE: &str = "Connection";
-
 const NAMES: usize = 14;
 
-/// Details of a connection.
 #[derive(Debug)]
 pub struct ConnectionPage(pub ConnId);
 
 impl Layer for ConnectionPage {
     fn title(&self, _state: &State) -> String {
-        TITLE.to_owned()
+        "Connection".to_owned()
     }
 
     fn context(&self) -> Context {
@@ -39,36 +37,22 @@ impl Layer for ConnectionPage {
     }
 
     fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, _rows: u16) -> DialogFrame<'a> {
-        frame(ctx, self.0, cols)
-    }
-}
-
-fn frame(ctx: &FrameContext, id: ConnId, cols: u16) -> DialogFrame<'static> {
-    let mut sheet = DialogFrame { title: TITLE.to_owned(), ..DialogFrame::default() };
-    match ctx.state.conns.get(&id) {
-        Some(conn) => {
-            for (name, value) in facts(ctx, conn) {
-                sheet.body.extend(fact(ctx, name, &value, cols));
+        let mut sheet = DialogFrame::default();
+        match ctx.state.conns.get(&self.0) {
+            Some(conn) => {
+                for (name, value) in facts(ctx, conn) {
+                    sheet.body.extend(named(ctx, (name, NAMES), &value, cols));
+                }
             }
+            None => sheet.body = wrapped(ctx, Role::TextDim, "Connection closed.", cols),
         }
-        None => sheet.body = wrapped(ctx, Role::TextDim, "Connection closed.", cols),
+        sheet.set_hints([
+            Some(ctx.updown("scroll")),
+            ctx.hint(Context::Text, Action::OpenLog, "show log"),
+            ctx.hint(Context::Text, Action::Escape, "close"),
+        ]);
+        sheet
     }
-    sheet.set_hints([
-        Some(ctx.updown("scroll")),
-        ctx.hint(Context::Text, Action::OpenLog, "show log"),
-        ctx.hint(Context::Text, Action::Escape, "close"),
-    ]);
-    sheet
-}
-
-fn fact(ctx: &FrameContext, name: &str, value: &str, cols: u16) -> Vec<Row> {
-    let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
-    let mut rows = wrapped(ctx, Role::Dialog, value, room);
-    for (index, row) in rows.iter_mut().enumerate() {
-        let name = if index == 0 { name } else { "" };
-        row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
-    }
-    rows
 }
 
 fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
@@ -157,7 +141,8 @@ fn facts(ctx: &FrameContext, conn: &Conn) -> Vec<(&'static str, String)> {
             facts.push(("account", account(auth)));
         }
         for (index, provider) in conn.providers.iter().enumerate() {
-            facts.push((if index == 0 { "providers" } else { "" }, provider_text(provider)));
+            let text = text::one_line(&format!("{}: {}", provider.id, endpoint(provider)));
+            facts.push((if index == 0 { "providers" } else { "" }, text));
         }
         for (index, quirk) in info.quirks.iter().enumerate() {
             facts.push((if index == 0 { "notes" } else { "" }, quirk.clone()));
@@ -175,15 +160,6 @@ fn account(auth: &AuthStatus) -> String {
     };
     let names: Vec<String> = auth.accounts.iter().map(|account| text::one_line(account)).collect();
     if names.is_empty() { state.to_owned() } else { format!("{state}: {}", names.join(", ")) }
-}
-
-fn provider_text(provider: &Provider) -> String {
-    let position = match (&provider.api_type, &provider.base_url) {
-        (Some(api), Some(url)) => format!("{url} ({api})"),
-        (Some(only), None) | (None, Some(only)) => only.clone(),
-        (None, None) => "off".to_owned(),
-    };
-    text::one_line(&format!("{}: {position}", provider.id))
 }
 
 fn list(flags: &[(bool, &str)]) -> String {

@@ -7,11 +7,12 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use super::notice::notify;
 use crate::core::lifecycle::operations;
-use crate::core::{Cx, Effect, Item, ItemBody, MessagePart, Session, State, ToolCall};
+use crate::core::{Cx, Effect, Item, ItemBody, Message, MessagePart, Session, State, ToolCall};
 use crate::model::{
     Action, ContentBlock, CopyContent, CopyJob, CopyOutcome, FileDiff, ItemId, Role, ToolContent, ToolStatus,
 };
 use crate::ui::App;
+use crate::ui::text::counted;
 
 use super::layer::Flow;
 use super::picker::{List, Picker, PickerRow};
@@ -35,7 +36,6 @@ pub enum CopySource {
     TurnPatch,
 }
 
-/// What can be copied.
 #[derive(Debug)]
 pub struct Copies;
 
@@ -170,10 +170,7 @@ fn rows(selected: Option<ItemId>, session: &Session) -> Vec<(PickerRow, CopySour
         add(group, "As Markdown".to_owned(), lines, CopySource::Reply);
         add(group, "As plain text".to_owned(), String::new(), CopySource::ReplyPlain);
         for item in items_of(session, turn) {
-            let ItemBody::Message(message) = &item.body else { continue };
-            if message.role != Role::Agent {
-                continue;
-            }
+            let Some(message) = message_of_agent(item) else { continue };
             for (position, code) in code_blocks(&text_of(&message.parts)).iter().enumerate() {
                 add(group, code.label(), code.first_line(), CopySource::Code(item.id, position));
             }
@@ -189,7 +186,7 @@ fn rows(selected: Option<ItemId>, session: &Session) -> Vec<(PickerRow, CopySour
         }
     }
     if turn_changes(session).len() > 1 {
-        let files = counted(turn_changes(session).len(), "change");
+        let files = counted(turn_changes(session).len(), "change", "changes");
         add("Last change", "All changes of the turn as patch".to_owned(), files, CopySource::TurnPatch);
     }
     rows
@@ -224,7 +221,7 @@ fn add_tool(
 fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
     let text = |kind: &str, text: String| {
         let text = text.trim_end_matches('\n').to_owned();
-        let what = format!("{kind} ({})", counted(text.lines().count(), "line"));
+        let what = format!("{kind} ({})", counted(text.lines().count(), "line", "lines"));
         (!text.is_empty()).then_some(CopyJob { what, content: CopyContent::Text(text) })
     };
     let plain = |job: CopyJob| {
@@ -255,7 +252,7 @@ fn job_of(session: &Session, source: CopySource) -> Option<CopyJob> {
         }
         CopySource::TurnPatch => {
             let changes: Vec<FileDiff> = turn_changes(session).into_iter().cloned().collect();
-            patch(&format!("{} as patch", counted(changes.len(), "change")), changes)
+            patch(&format!("{} as patch", counted(changes.len(), "change", "changes")), changes)
         }
         CopySource::Item(id) => match &session.transcript.get(id)?.body {
             ItemBody::Message(message) => text("the message", text_of(&message.parts)),
@@ -295,23 +292,24 @@ fn text_of(parts: &[MessagePart]) -> String {
     texts.collect::<Vec<_>>().join("\n\n")
 }
 
+fn message_of_agent(item: &Item) -> Option<&Message> {
+    match &item.body {
+        ItemBody::Message(message) if message.role == Role::Agent => Some(message),
+        _ => None,
+    }
+}
+
 /// All messages of the agent in the turn of its last message.
 fn reply(session: &Session) -> String {
     let Some(turn) = last_reply_turn(session) else { return String::new() };
-    let texts = items_of(session, turn).filter_map(|item| match &item.body {
-        ItemBody::Message(message) if message.role == Role::Agent => Some(text_of(&message.parts)),
-        _ => None,
-    });
+    let texts = items_of(session, turn).filter_map(message_of_agent).map(|message| text_of(&message.parts));
     let texts: Vec<String> = texts.filter(|text| !text.trim().is_empty()).collect();
     texts.join("\n\n")
 }
 
 fn last_reply_turn(session: &Session) -> Option<u32> {
-    let is_reply = |item: &&Item| match &item.body {
-        ItemBody::Message(message) => {
-            message.role == Role::Agent && !text_of(&message.parts).trim().is_empty()
-        }
-        _ => false,
+    let is_reply = |item: &&Item| {
+        message_of_agent(item).is_some_and(|message| !text_of(&message.parts).trim().is_empty())
     };
     session.transcript.items().iter().rev().find(is_reply).map(|item| item.turn)
 }
@@ -385,12 +383,9 @@ fn output(session: &Session, tool: &ToolCall) -> Option<CopyContent> {
 }
 
 fn last_code(session: &Session) -> Option<CopySource> {
-    session.transcript.items().iter().rev().find_map(|item| match &item.body {
-        ItemBody::Message(message) if message.role == Role::Agent => {
-            let count = code_blocks(&text_of(&message.parts)).len();
-            count.checked_sub(1).map(|last| CopySource::Code(item.id, last))
-        }
-        _ => None,
+    session.transcript.items().iter().rev().find_map(|item| {
+        let count = code_blocks(&text_of(&message_of_agent(item)?.parts)).len();
+        count.checked_sub(1).map(|last| CopySource::Code(item.id, last))
     })
 }
 
@@ -402,7 +397,7 @@ struct Code {
 
 impl Code {
     fn label(&self) -> String {
-        let lines = counted(self.text.lines().count(), "line");
+        let lines = counted(self.text.lines().count(), "line", "lines");
         if self.language.is_empty() {
             format!("Code, {lines}")
         } else {
@@ -441,8 +436,4 @@ fn code_blocks(source: &str) -> Vec<Code> {
     }
     blocks.extend(open);
     blocks
-}
-
-fn counted(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }

@@ -12,7 +12,6 @@ use std::ops::Range;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-use crate::core::LineInput;
 use crate::model::Action;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
@@ -24,7 +23,7 @@ use crate::ui::theme::{Role, colour};
 use crate::ui::view_state::ViewState;
 
 pub(super) use guard::escape_means;
-pub(super) use rows::{choice, choices_in_a_row, input, spread, wrapped};
+pub(super) use rows::{choice, choices_in_a_row, input, led, named, spread, wrapped};
 
 /// Below this size, a dialog covers the whole screen.
 const SMALL_COLS: u16 = 60;
@@ -89,7 +88,6 @@ pub struct Window<'a> {
     pub make: Box<dyn FnMut(Range<usize>) -> Vec<Row> + 'a>,
 }
 
-/// The contents of a dialog.
 #[derive(Default)]
 pub struct DialogFrame<'a> {
     pub title: String,
@@ -519,10 +517,4 @@ pub fn draw_bar(ctx: &FrameContext, bar: Rect, skip: usize, rows: usize, all: us
             buf.set_string(bar.x, y, ctx.marks.thumb, ctx.style(Role::ScrollThumb));
         }
     }
-}
-
-/// A text input for views outside this module: the line to draw, and the column of the cursor.
-pub fn typed_line(ctx: &FrameContext, input: &LineInput, hint: &str, cols: u16) -> (Line<'static>, usize) {
-    let row = rows::input(ctx, input, hint, false, cols);
-    (row.line, row.cursor.unwrap_or(0))
 }

@@ -9,11 +9,8 @@ use crate::model::{Action, LineEdit};
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::text;
-use crate::ui::text::line_width;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
-
-const TITLE: &str = "Key bindings";
 
 /// Minimum inner width for two columns.
 const TWO_COLS: u16 = 96;
@@ -45,7 +42,6 @@ struct Group {
     rows: Vec<(String, String)>,
 }
 
-/// All keys.
 #[derive(Debug, Default)]
 pub struct HelpPage {
     pub filter: LineInput,
@@ -53,7 +49,7 @@ pub struct HelpPage {
 
 impl Layer for HelpPage {
     fn title(&self, _state: &State) -> String {
-        TITLE.to_owned()
+        "Key bindings".to_owned()
     }
 
     fn context(&self) -> Context {
@@ -81,29 +77,25 @@ impl Layer for HelpPage {
     }
 
     fn frame<'a>(&'a self, ctx: &'a FrameContext, cols: u16, rows: u16) -> DialogFrame<'a> {
-        frame(ctx, &self.filter, cols, rows)
+        let mut sheet = DialogFrame::default();
+        sheet.head.push(input(ctx, &self.filter, "type to filter", false, cols));
+        let lay = |filter: &str| {
+            let groups = groups(ctx, filter, cols);
+            if cols >= TWO_COLS { two(ctx, &groups, cols) } else { one(ctx, &groups, cols) }
+        };
+        sheet.body = lay(&self.filter.text);
+        // Uses the height without a filter, so that the dialog does not resize.
+        sheet.body_rows = lay("").len().min(usize::from(rows) * 3 / 4);
+        if sheet.body.is_empty() {
+            sheet.body = wrapped(ctx, Role::TextDim, "No matching keys.", cols);
+        }
+        if self.filter.text.trim().is_empty() {
+            let note = "Type to search all keys, also those of lists and dialogs.";
+            sheet.foot = wrapped(ctx, Role::TextDim, note, cols);
+        }
+        sheet.set_hints([Some(ctx.updown("scroll")), ctx.hint(Context::Text, Action::Escape, "close")]);
+        sheet
     }
-}
-
-fn frame(ctx: &FrameContext, filter: &LineInput, cols: u16, rows: u16) -> DialogFrame<'static> {
-    let mut sheet = DialogFrame { title: TITLE.to_owned(), ..DialogFrame::default() };
-    sheet.head.push(input(ctx, filter, "type to filter", false, cols));
-    let lay = |filter: &str| {
-        let groups = groups(ctx, filter, cols);
-        if cols >= TWO_COLS { two(ctx, &groups, cols) } else { one(ctx, &groups, cols) }
-    };
-    sheet.body = lay(&filter.text);
-    // Uses the height without a filter, so that the dialog does not resize.
-    sheet.body_rows = lay("").len().min(usize::from(rows) * 3 / 4);
-    if sheet.body.is_empty() {
-        sheet.body = wrapped(ctx, Role::TextDim, "No matching keys.", cols);
-    }
-    if filter.text.trim().is_empty() {
-        let note = "Type to search all keys, also those of lists and dialogs.";
-        sheet.foot = wrapped(ctx, Role::TextDim, note, cols);
-    }
-    sheet.set_hints([Some(ctx.updown("scroll")), ctx.hint(Context::Text, Action::Escape, "close")]);
-    sheet
 }
 
 fn opener(ctx: &FrameContext) -> Option<Context> {
@@ -166,18 +158,21 @@ fn two(ctx: &FrameContext, groups: &[Group], cols: u16) -> Vec<Row> {
         }
         column.extend(lines(ctx, group, half));
     }
+    side_by_side(left, right, usize::from(half + GAP)).into_iter().map(Row::from).collect()
+}
+
+/// Two columns as one; the right one starts at `col`.
+fn side_by_side(left: Vec<Line<'static>>, right: Vec<Line<'static>>, col: usize) -> Vec<Line<'static>> {
     let count = left.len().max(right.len());
-    let mut left = left.into_iter();
-    let mut right = right.into_iter();
-    (0..count)
-        .map(|_| {
-            let mut line = left.next().unwrap_or_default();
-            let pad = usize::from(half + GAP).saturating_sub(line_width(&line));
-            line.push_span(Span::raw(" ".repeat(pad)));
-            line.spans.extend(right.next().unwrap_or_default().spans);
-            Row::from(line)
-        })
-        .collect()
+    let (mut left, mut right) = (left.into_iter(), right.into_iter());
+    let rows = (0..count).map(|_| {
+        let mut line = left.next().unwrap_or_default();
+        let pad = col.saturating_sub(line.width());
+        line.push_span(Span::raw(" ".repeat(pad)));
+        line.spans.extend(right.next().unwrap_or_default().spans);
+        line
+    });
+    rows.collect()
 }
 
 fn keys_room(cols: u16) -> usize {
@@ -193,15 +188,7 @@ fn lines(ctx: &FrameContext, group: &Group, cols: u16) -> Vec<Line<'static>> {
     for (keys, does) in &group.rows {
         let keys = text::wrap_line(&Line::from(ctx.span(Role::KeyHint, keys.clone())), key_room);
         let does = text::wrap_line(&Line::from(ctx.span(Role::TextDim, does.clone())), room);
-        let count = keys.len().max(does.len());
-        let (mut keys, mut does) = (keys.into_iter(), does.into_iter());
-        for _ in 0..count {
-            let mut line = keys.next().unwrap_or_default();
-            let pad = (max + KEYS_GAP).saturating_sub(line_width(&line));
-            line.push_span(Span::raw(" ".repeat(pad)));
-            line.spans.extend(does.next().unwrap_or_default().spans);
-            lines.push(line);
-        }
+        lines.extend(side_by_side(keys, does, max + KEYS_GAP));
     }
     lines
 }

@@ -19,11 +19,8 @@ use crate::ui::frame_context::FrameContext;
 use crate::ui::view_state::ViewState;
 
 use super::layer::{Flow, Layer};
-use super::list::moved;
+use super::list::{moved, stepped};
 use super::{requests, tab_dialogs};
-
-/// Rows moved by a page key.
-const PAGE_ROWS: isize = 10;
 
 /// The selection in the inbox.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -73,15 +70,11 @@ impl Layer for InboxDialog {
                 self.is_whole = self.answerable(&app.state).is_some();
                 return Flow::Stay;
             }
-            Action::Up | Action::PreviousField => moved(self.position, -1, count),
-            Action::Down | Action::NextField => moved(self.position, 1, count),
-            Action::PageUp => moved(self.position, -PAGE_ROWS, count),
-            Action::PageDown => moved(self.position, PAGE_ROWS, count),
             Action::Scroll(lines) => moved(self.position, isize::from(lines.signum()), count),
-            Action::First => 0,
-            Action::Last => count.saturating_sub(1),
-            Action::Mark(position) => moved(usize::from(position), 0, count),
-            _ => return Flow::Pass,
+            _ => match stepped(action, self.position, count) {
+                Some(position) => position,
+                None => return Flow::Pass,
+            },
         };
         self.marked = None;
         self.refresh(&app.state);

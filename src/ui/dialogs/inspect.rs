@@ -10,7 +10,7 @@ use std::rc::Rc;
 use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, wrapped};
+use super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, named, wrapped};
 use super::layer::{Flow, Layer};
 use super::scroll;
 use crate::config::keymap::Context;
@@ -22,7 +22,7 @@ use crate::ui::frame_context::FrameContext;
 use crate::ui::render_context::duration;
 use crate::ui::text::{Line, Span};
 use crate::ui::text::{
-    TAB_COLS, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
+    TAB_COLS, boundary_before, clip, expand_tabs, grapheme_width, hard_wrap, one_line, reveal, reveal_line,
 };
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
@@ -162,17 +162,8 @@ fn facts(ctx: &FrameContext, call: &ToolCall, cols: u16) -> Vec<Row> {
         let line = position.line.map(|line| format!(":{line}")).unwrap_or_default();
         facts.push(("location", format!("{}{line}", ctx.path(&position.path))));
     }
-    let room = cols.saturating_sub(u16::try_from(NAMES).unwrap_or(0)).max(8);
-    let mut rows = Vec::new();
-    for (name, value) in facts.into_iter().filter(|(_, value)| !value.is_empty()) {
-        let mut lines = wrapped(ctx, Role::Dialog, &fact(&value), room);
-        for (index, row) in lines.iter_mut().enumerate() {
-            let name = if index == 0 { name } else { "" };
-            row.line.spans.insert(0, ctx.span(Role::TextDim, format!("{name:<NAMES$}")));
-        }
-        rows.extend(lines);
-    }
-    rows
+    let facts = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    facts.flat_map(|(name, value)| named(ctx, (name, NAMES), &fact(&value), cols)).collect()
 }
 
 /// A value on one line, with hidden characters shown.
@@ -249,7 +240,7 @@ fn laid(ctx: &FrameContext, raw: &Raw, cols: u16) -> Rc<Laid> {
 }
 
 fn lay_out(ctx: &FrameContext, raw: &str, cols: u16) -> Laid {
-    let end = (0..=PART_BYTES.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
+    let end = boundary_before(raw, PART_BYTES);
     let text = json::lay_out(raw.get(..end).unwrap_or_default());
     let text = reveal(&text);
     if raw.len() > COLOURED_BYTES {

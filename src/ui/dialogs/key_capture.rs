@@ -13,8 +13,6 @@ use crate::ui::theme::Role;
 use super::dialog_frame::{DialogFrame, wrapped};
 use super::layer::{Flow, Layer};
 
-const TITLE: &str = "Press keys";
-
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyCapture {
     pub binding: BindingRow,
@@ -26,7 +24,7 @@ pub struct KeyCapture {
 
 impl Layer for KeyCapture {
     fn title(&self, _state: &State) -> String {
-        TITLE.to_owned()
+        "Press keys".to_owned()
     }
 
     fn context(&self) -> Context {
@@ -78,7 +76,7 @@ pub fn on_captured(app: &mut App, keys: String, label: &str, taken: Option<(Stri
 }
 
 fn frame(ctx: &FrameContext, capture: &KeyCapture, cols: u16) -> DialogFrame<'static> {
-    let mut sheet = DialogFrame { title: TITLE.to_owned(), ..DialogFrame::default() };
+    let mut sheet = DialogFrame::default();
     let binding = &capture.binding;
     sheet.body = wrapped(ctx, Role::Dialog, &format!("{}: {}", binding.title, binding.text), cols);
     if !binding.labels.is_empty() {

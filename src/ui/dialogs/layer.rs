@@ -11,6 +11,7 @@ use crate::model::{Action, LineEdit, SessionKey};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::frame_context::FrameContext;
+use crate::ui::text;
 use crate::ui::view_state::ViewState;
 
 use super::dialog_frame::{DialogFrame, DialogPosition, Size};
@@ -44,7 +45,6 @@ pub trait Layer: Any + Debug {
     /// Handles an edit of [`Self::line`].
     fn on_line(&mut self, _app: &mut App, _edit: &LineEdit, _cx: &mut Cx) {}
 
-    /// Its list, if it has one.
     fn list(&self) -> Option<&ListView> {
         None
     }
@@ -81,7 +81,7 @@ pub trait Layer: Any + Debug {
         Size::Small
     }
 
-    /// What it shows at this inner width and screen height.
+    /// What it shows below its title at this inner width and screen height.
     fn frame<'a>(&'a self, _ctx: &'a FrameContext, _cols: u16, _rows: u16) -> DialogFrame<'a> {
         DialogFrame::default()
     }
@@ -95,7 +95,9 @@ pub trait Layer: Any + Debug {
         buf: &mut Canvas,
     ) -> Option<Position> {
         let position = DialogPosition::new(area, self.size(), false);
-        self.frame(ctx, position.cols(), area.height).draw(ctx, position, view, buf)
+        let mut frame = self.frame(ctx, position.cols(), area.height);
+        frame.title = text::one_line(&self.title(ctx.state));
+        frame.draw(ctx, position, view, buf)
     }
 }
 

@@ -7,7 +7,6 @@ use crate::core::{Cx, LineInput, State};
 use crate::model::{Action, LineEdit, RequestId, SessionKey};
 use crate::ui::App;
 use crate::ui::frame_context::FrameContext;
-use crate::ui::text;
 use crate::ui::theme::Role;
 
 use super::dialog_frame::{DialogFrame, input, wrapped};
@@ -114,8 +113,8 @@ impl Layer for LineDialog {
 
 /// A text input; a secret shows only its length.
 pub(super) fn frame(ctx: &FrameContext, dialog: &LineDialog, cols: u16) -> DialogFrame<'static> {
-    let mut sheet = DialogFrame { title: text::one_line(&dialog.title), ..DialogFrame::default() };
-    sheet.head = wrapped(ctx, Role::Dialog, &dialog.help, cols);
+    let head = wrapped(ctx, Role::Dialog, &dialog.help, cols);
+    let mut sheet = DialogFrame { head, ..DialogFrame::default() };
     sheet.foot.push(input(ctx, &dialog.input, "", dialog.is_secret, cols));
     if let Some(problem) = &dialog.problem {
         sheet.foot.extend(wrapped(ctx, Role::Error, problem, cols));

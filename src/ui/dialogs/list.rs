@@ -78,15 +78,23 @@ impl ListView {
 /// Where an action moves a selection in a list, if it moves it. One step beyond an end leads to the other.
 pub fn target(action: Action, selected: usize, count: usize) -> Option<usize> {
     let last = count.saturating_sub(1);
+    match action {
+        Action::Up | Action::PreviousField if selected == 0 => Some(last),
+        Action::Down | Action::NextField if selected >= last => Some(0),
+        _ => stepped(action, selected, count),
+    }
+}
+
+/// Where an action moves a selection, if it moves it. The selection stops at the ends.
+pub fn stepped(action: Action, selected: usize, count: usize) -> Option<usize> {
     Some(match action {
-        Action::Up | Action::PreviousField => selected.checked_sub(1).unwrap_or(last),
-        Action::Down | Action::NextField if selected >= last => 0,
-        Action::Down | Action::NextField => selected + 1,
+        Action::Up | Action::PreviousField => moved(selected, -1, count),
+        Action::Down | Action::NextField => moved(selected, 1, count),
         Action::PageUp => moved(selected, -PAGE_ROWS, count),
         Action::PageDown => moved(selected, PAGE_ROWS, count),
         Action::Scroll(lines) => moved(selected, isize::from(lines), count),
         Action::First => 0,
-        Action::Last => last,
+        Action::Last => count.saturating_sub(1),
         Action::Mark(position) => moved(usize::from(position), 0, count),
         _ => return None,
     })

@@ -17,7 +17,7 @@ use crate::ui::text::{Line, Span, counted};
 use crate::ui::theme::Role;
 use crate::ui::view_state::ViewState;
 
-use super::dialog_frame::typed_line;
+use super::changes::{draw_filter, draw_hints, draw_rules};
 use super::layer::{Flow, Layer};
 use super::scroll;
 
@@ -50,6 +50,7 @@ impl Layer for LogPage {
         scroll::on_page(action, Some(&mut self.filter), cx)
     }
 
+    /// Draws the log on the full screen and returns the cursor position.
     fn draw(
         &self,
         ctx: &FrameContext,
@@ -57,56 +58,45 @@ impl Layer for LogPage {
         area: Rect,
         buf: &mut Canvas,
     ) -> Option<Position> {
-        draw(ctx, &self.filter, view, area, buf)
-    }
-}
-
-/// Draws the log on the full screen and returns the cursor position.
-fn draw(
-    ctx: &FrameContext,
-    filter: &LineInput,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    view.hits.add(area, Hit::Nothing);
-    buf.blank(area, ctx.style(Role::Text));
-    if area.height < 4 || area.width < 10 {
-        return None;
-    }
-    let wanted = filter.text.trim().to_lowercase();
-    let rows = usize::from(area.height.saturating_sub(4));
-    let count = view.log.fitting(&wanted).len();
-    view.log.below = view.log.below.min(count.saturating_sub(1));
-    let last = count - view.log.below;
-
-    // Wraps lines upwards from the last visible one until the screen is full.
-    let mut shown: Vec<Vec<Line<'static>>> = Vec::new();
-    let mut used = 0;
-    for position in (0..last).rev() {
-        let Some(index) = view.log.fitting(&wanted).get(position).copied() else { break };
-        let Some(line) = view.log.lines.get(index) else { break };
-        let drawn = lines(ctx, line, &wanted, area.width.saturating_sub(2));
-        used += drawn.len();
-        shown.push(drawn);
-        if used >= rows {
-            break;
+        view.hits.add(area, Hit::Nothing);
+        buf.blank(area, ctx.style(Role::Text));
+        if area.height < 4 || area.width < 10 {
+            return None;
         }
+        let wanted = self.filter.text.trim().to_lowercase();
+        let rows = usize::from(area.height.saturating_sub(4));
+        let count = view.log.fitting(&wanted).len();
+        view.log.below = view.log.below.min(count.saturating_sub(1));
+        let last = count - view.log.below;
+
+        // Wraps lines upwards from the last visible one until the screen is full.
+        let mut shown: Vec<Vec<Line<'static>>> = Vec::new();
+        let mut used = 0;
+        for position in (0..last).rev() {
+            let Some(index) = view.log.fitting(&wanted).get(position).copied() else { break };
+            let Some(line) = view.log.lines.get(index) else { break };
+            let drawn = lines(ctx, line, &wanted, area.width.saturating_sub(2));
+            used += drawn.len();
+            shown.push(drawn);
+            if used >= rows {
+                break;
+            }
+        }
+        view.dialog.page = shown.len().max(1);
+        let lines: Vec<Line<'static>> = shown.into_iter().rev().flatten().collect();
+        let skip = lines.len().saturating_sub(rows);
+        let mut y = area.y + 2;
+        for line in lines.iter().skip(skip) {
+            buf.put_line(area.x + 1, y, line, area.width.saturating_sub(2));
+            y += 1;
+        }
+        if count == 0 {
+            let why = if view.log.lines.is_empty() { "No messages yet." } else { "No matching lines." };
+            buf.set_stringn(area.x + 1, y, why, usize::from(area.width) - 1, ctx.style(Role::TextDim));
+        }
+        draw_head(ctx, view, count, area, buf);
+        Some(draw_foot(ctx, &self.filter, area, buf))
     }
-    view.dialog.page = shown.len().max(1);
-    let lines: Vec<Line<'static>> = shown.into_iter().rev().flatten().collect();
-    let skip = lines.len().saturating_sub(rows);
-    let mut y = area.y + 2;
-    for line in lines.iter().skip(skip) {
-        buf.put_line(area.x + 1, y, line, area.width.saturating_sub(2));
-        y += 1;
-    }
-    if count == 0 {
-        let why = if view.log.lines.is_empty() { "No messages yet." } else { "No matching lines." };
-        buf.set_stringn(area.x + 1, y, why, usize::from(area.width) - 1, ctx.style(Role::TextDim));
-    }
-    draw_head(ctx, view, count, area, buf);
-    Some(draw_foot(ctx, filter, area, buf))
 }
 
 fn draw_head(ctx: &FrameContext, view: &ViewState, fitting: usize, area: Rect, buf: &mut Canvas) {
@@ -129,28 +119,17 @@ fn draw_head(ctx: &FrameContext, view: &ViewState, fitting: usize, area: Rect, b
     if x > area.x + 18 {
         buf.set_string(x, area.y, count, ctx.style(Role::TextDim));
     }
-    let rule = ctx.render.glyphs.rule.repeat(usize::from(area.width).saturating_sub(2));
-    buf.set_string(area.x + 1, area.y + 1, &rule, ctx.style(Role::Rule));
-    buf.set_string(area.x + 1, area.bottom() - 2, &rule, ctx.style(Role::Rule));
+    draw_rules(ctx, area, buf);
 }
 
 fn draw_foot(ctx: &FrameContext, filter: &LineInput, area: Rect, buf: &mut Canvas) -> Position {
-    let hints: Vec<(String, String)> = [
+    let hints = [
         ctx.hint(Context::Text, Action::Escape, "close"),
         ctx.hint(Context::Text, Action::PageUp, "scroll back"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let y = area.bottom() - 1;
-    let half = usize::from(area.width) / 2;
-    let line = ctx.hints(&hints, half);
-    let width = u16::try_from(text::line_width(&line)).unwrap_or(0);
-    buf.put_line(area.right().saturating_sub(width + 1), y, &line, width);
+    ];
+    let width = draw_hints(ctx, &hints, area.width / 2, area, buf);
     let room = area.width.saturating_sub(width + 4);
-    let row = typed_line(ctx, filter, "type to filter", room);
-    buf.put_line(area.x + 1, y, &row.0, room);
-    Position::new(area.x + 1 + u16::try_from(row.1).unwrap_or(0).min(room), y)
+    draw_filter(ctx, filter, "type to filter", (area, room), buf)
 }
 
 /// A log line, wrapped: time, direction, text.

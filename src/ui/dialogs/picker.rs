@@ -21,21 +21,13 @@ use crate::ui::view_state::ViewState;
 
 pub use super::list::{ListView, PickerRow};
 
-/// What the rows below the list say about the selected row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum About {
-    Nothing,
-    /// Its detail, if details of the list are truncated.
-    Detail,
-    Text(String),
-}
-
-/// What a picker lists.
 pub trait List: Debug + Sized + 'static {
     type Item: Debug + Clone + PartialEq + 'static;
 
     /// Whether the picker stays open for its tab while another tab is active.
     const STAYS_WITH_TAB: bool = false;
+    /// Whether the rows below the list show the detail of the selected row, if details are truncated.
+    const SHOWS_DETAIL: bool = false;
     /// Whether the texts at the right are values, which are truncated where other texts are omitted.
     const SHOWS_VALUES: bool = false;
 
@@ -47,8 +39,9 @@ pub trait List: Debug + Sized + 'static {
         "select"
     }
 
-    fn about(&self, _state: &State, _item: Option<&Self::Item>) -> About {
-        About::Nothing
+    /// What the rows below the list say about the selected row.
+    fn about(&self, _state: &State, _item: Option<&Self::Item>) -> Option<String> {
+        None
     }
 
     /// Handles an action of its own.
@@ -288,6 +281,7 @@ pub fn draw_list<L: List>(
     let style = draw::Style {
         verb: picker.list.verb(picker.marked()),
         about: picker.list.about(ctx.state, picker.marked()),
+        shows_detail: L::SHOWS_DETAIL,
         is_alone: picker.list.is_alone(ctx),
         shows_values: L::SHOWS_VALUES,
         hints: picker.list.hints(ctx),

@@ -68,12 +68,17 @@ pub fn open(app: &mut App) {
 }
 
 fn provider_row(provider: &Provider) -> (PickerRow, String) {
-    let detail = match (&provider.base_url, &provider.api_type) {
+    let row = PickerRow { detail: endpoint(provider), ..PickerRow::new(provider.id.as_str()) };
+    (row, provider.id.clone())
+}
+
+/// The address and the API of a provider.
+pub(super) fn endpoint(provider: &Provider) -> String {
+    match (&provider.base_url, &provider.api_type) {
         (Some(url), Some(api)) => format!("{url} ({api})"),
         (Some(only), None) | (None, Some(only)) => only.clone(),
         (None, None) => "off".to_owned(),
-    };
-    (PickerRow { detail, ..PickerRow::new(provider.id.as_str()) }, provider.id.clone())
+    }
 }
 
 fn open_apis(app: &mut App, conn: ConnId, id: String) {

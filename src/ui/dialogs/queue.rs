@@ -16,10 +16,8 @@ use crate::ui::theme::Role;
 use super::dialog_frame::{DialogFrame, Row, spread, wrapped};
 use super::draft;
 use super::layer::{Flow, Layer};
-use super::list::moved;
+use super::list::{moved, stepped};
 use super::obstacle::obstacle;
-
-const TITLE: &str = "Queued prompts";
 
 /// The queued prompts of the active session.
 #[derive(Debug, Default)]
@@ -29,7 +27,7 @@ pub struct QueueDialog {
 
 impl Layer for QueueDialog {
     fn title(&self, _state: &State) -> String {
-        TITLE.to_owned()
+        "Queued prompts".to_owned()
     }
 
     fn context(&self) -> Context {
@@ -41,21 +39,16 @@ impl Layer for QueueDialog {
         // The queue may have advanced since the last key.
         self.selected = self.selected.min(count.saturating_sub(1));
         self.selected = match action {
-            Action::Up | Action::PreviousField => moved(self.selected, -1, count),
-            Action::Down | Action::NextField => moved(self.selected, 1, count),
-            Action::PageUp => moved(self.selected, -10, count),
-            Action::PageDown => moved(self.selected, 10, count),
-            Action::Scroll(lines) => moved(self.selected, isize::from(lines), count),
-            Action::First => 0,
-            Action::Last => count.saturating_sub(1),
-            Action::Mark(position) => moved(usize::from(position), 0, count),
             Action::Choose(position) => moved(usize::from(position.saturating_sub(1)), 0, count),
             Action::MoveUp => shift(&mut app.state, self.selected, -1),
             Action::MoveDown => shift(&mut app.state, self.selected, 1),
             Action::Remove | Action::Edit | Action::Accept | Action::SendNow | Action::Steer => {
                 return self.act(app, action, cx);
             }
-            _ => return Flow::Pass,
+            _ => match stepped(action, self.selected, count) {
+                Some(selected) => selected,
+                None => return Flow::Pass,
+            },
         };
         Flow::Stay
     }
@@ -210,7 +203,7 @@ fn queue_len(state: &State) -> usize {
 fn frame(ctx: &FrameContext, selected: usize, cols: u16) -> DialogFrame<'static> {
     let outbox = &ctx.session.outbox;
     let count = outbox.queue_len();
-    let mut sheet = DialogFrame { title: TITLE.to_owned(), tag: count.to_string(), ..DialogFrame::default() };
+    let mut sheet = DialogFrame { tag: count.to_string(), ..DialogFrame::default() };
     for (index, prompt) in outbox.queue().map(|prompt| &prompt.text).enumerate() {
         let rest = prompt.trim().lines().count().saturating_sub(1);
         let first = text::one_line(prompt.trim().lines().next().unwrap_or_default());

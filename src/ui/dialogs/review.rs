@@ -7,11 +7,11 @@ use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
-use crate::core::state::changes::{ChangePart, ChangedFile};
+use crate::core::state::changes::ChangedFile;
 use crate::core::{Cx, RestoreOf, Session, State};
 use crate::model::hunk::Hunk;
 use crate::model::snapshot::{Action as Restore, Part, Preview, Step, shown_path};
-use crate::model::{Action, DiffPosition, FileDiff, ItemId, Location, SessionKey, Target};
+use crate::model::{Action, Location, SessionKey, Target};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::changes::count;
@@ -23,7 +23,7 @@ use super::layer::{Flow, Layer};
 use super::line_dialog::{LineDialog, Purpose};
 use super::list::moved;
 use super::notice::notify;
-use super::undo::{drop_offer, restore_notes, take_view};
+use super::undo::{drop_offer, restore_notes, shown_file, take_view};
 use super::{open as open_target, scroll};
 
 /// Maximum number of lines that are shown above a comment.
@@ -145,11 +145,6 @@ fn notes(state: &State, session: &Session, through: u32) -> Vec<String> {
 fn files(preview: &Preview, key: SessionKey) -> Vec<ReviewedFile> {
     let file = |(position, step): (usize, &Step)| {
         let diff = preview.diffs.get(position).and_then(Option::as_ref);
-        let part = |diff: &FileDiff| ChangePart {
-            diff: diff.clone(),
-            position: Some(DiffPosition::Whole),
-            item: (key, ItemId(0)),
-        };
         let hunks = preview.hunks.get(position).cloned().unwrap_or_default();
         let note = match (&step.action, diff) {
             (Restore::Refused(why), _) => format!("It can only be accepted: {why}."),
@@ -164,10 +159,7 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<ReviewedFile> {
         };
         ReviewedFile {
             path: step.path.clone(),
-            shown: ChangedFile {
-                path: diff.map_or(&step.path, |diff| &diff.path).clone(),
-                parts: diff.map(part).into_iter().collect(),
-            },
+            shown: shown_file(step, diff, key),
             hunks,
             is_refused: matches!(step.action, Restore::Refused(_)),
             note,

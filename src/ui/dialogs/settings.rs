@@ -19,13 +19,12 @@ use crate::ui::App;
 use super::key_capture::{KeyCapture, change_keys};
 use super::layer::Flow;
 use super::line_dialog::{LineDialog, Purpose};
-use super::picker::{About, List, Picker, PickerRow};
+use super::picker::{List, Picker, PickerRow};
 use super::{agents, themes};
 
 /// The row of a word list that removes the setting.
 const DEFAULT: &str = "default";
 
-/// All settings.
 #[derive(Debug)]
 pub struct Settings;
 
@@ -42,13 +41,12 @@ impl List for Settings {
         "change"
     }
 
-    fn about(&self, state: &State, item: Option<&String>) -> About {
+    fn about(&self, state: &State, item: Option<&String>) -> Option<String> {
         let setting = item.and_then(|name| setting_named(state, name));
-        About::Text(setting.map(description).unwrap_or_default())
+        Some(setting.map(description).unwrap_or_default())
     }
 }
 
-/// The values of a setting.
 #[derive(Debug)]
 pub struct SettingValues {
     /// The name of the setting.

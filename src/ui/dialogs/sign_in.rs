@@ -9,7 +9,7 @@ use crate::ui::frame_context::FrameContext;
 
 use super::layer::Flow;
 use super::line_dialog::{LineDialog, Purpose};
-use super::picker::{About, List, Picker, PickerRow};
+use super::picker::{List, Picker, PickerRow};
 
 #[derive(Debug)]
 pub struct SignIns {
@@ -21,7 +21,7 @@ pub struct SignIns {
 impl List for SignIns {
     /// The id of the method.
     type Item = String;
-
+    const SHOWS_DETAIL: bool = true;
     const STAYS_WITH_TAB: bool = true;
 
     fn pick(&mut self, id: String, app: &mut App, cx: &mut Cx) -> Flow {
@@ -42,10 +42,6 @@ impl List for SignIns {
             }
         }
         Flow::Close
-    }
-
-    fn about(&self, _state: &State, _item: Option<&String>) -> About {
-        About::Detail
     }
 
     fn unasked_by(&self) -> Option<ConnId> {

@@ -49,7 +49,6 @@ fn cents(price: f64) -> u64 {
 const OLD: &str = "pub struct Item {\n    pub name: String,\n    pub price: f64,\n}\n";
 const NEW: &str = "pub struct Item {\n    pub name: String,\n    pub price_cents: u64,\n}\n";
 
-/// The themes.
 #[derive(Debug)]
 pub struct Themes;
 
@@ -83,7 +82,26 @@ impl List for Themes {
         area: Rect,
         buf: &mut Canvas,
     ) -> Option<Position> {
-        draw(ctx, picker, view, area, buf)
+        let (list, sample) = if area.width >= BESIDE_COLS {
+            let list = Rect { width: LIST_COLS, ..area };
+            (list, Rect { x: list.right(), width: area.width - LIST_COLS, ..area })
+        } else {
+            let list = Rect { height: LIST_ROWS.min(area.height), ..area };
+            (list, Rect { y: list.bottom(), height: area.height - list.height, ..area })
+        };
+        let cursor = draw_list(picker, ctx, view, list, buf);
+        view.hits.add(sample, Hit::Nothing);
+        buf.blank(sample, ctx.style(Role::Text));
+        if sample.x > area.x {
+            for y in sample.y..sample.bottom() {
+                buf.set_string(sample.x, y, ctx.render.glyphs.pipe, ctx.style(Role::Rule));
+            }
+        }
+        let inner = Rect { x: sample.x + 1, width: sample.width.saturating_sub(1), ..sample };
+        let render = RenderContext { folder: Path::new(FOLDER), ..ctx.render };
+        let session = view.dialog.sample.get_or_insert_with(|| Box::new(session(ctx.render.now)));
+        transcript::draw(session, ctx.views.untouched(), &mut view.preview, &render, inner, buf);
+        cursor
     }
 }
 
@@ -135,35 +153,6 @@ fn rows(state: &State) -> Vec<(PickerRow, String)> {
     };
     let auto = row(AUTO_THEME, &setup.auto_theme, None);
     std::iter::once(auto).chain(of(true, "Dark")).chain(of(false, "Light")).collect()
-}
-
-fn draw(
-    ctx: &FrameContext,
-    themes: &Picker<Themes>,
-    view: &mut ViewState,
-    area: Rect,
-    buf: &mut Canvas,
-) -> Option<Position> {
-    let (list, sample) = if area.width >= BESIDE_COLS {
-        let list = Rect { width: LIST_COLS, ..area };
-        (list, Rect { x: list.right(), width: area.width - LIST_COLS, ..area })
-    } else {
-        let list = Rect { height: LIST_ROWS.min(area.height), ..area };
-        (list, Rect { y: list.bottom(), height: area.height - list.height, ..area })
-    };
-    let cursor = draw_list(themes, ctx, view, list, buf);
-    view.hits.add(sample, Hit::Nothing);
-    buf.blank(sample, ctx.style(Role::Text));
-    if sample.x > area.x {
-        for y in sample.y..sample.bottom() {
-            buf.set_string(sample.x, y, ctx.render.glyphs.pipe, ctx.style(Role::Rule));
-        }
-    }
-    let inner = Rect { x: sample.x + 1, width: sample.width.saturating_sub(1), ..sample };
-    let render = RenderContext { folder: Path::new(FOLDER), ..ctx.render };
-    let session = view.dialog.sample.get_or_insert_with(|| Box::new(session(ctx.render.now)));
-    transcript::draw(session, ctx.views.untouched(), &mut view.preview, &render, inner, buf);
-    cursor
 }
 
 /// A session with a prompt, prose, code and a diff.

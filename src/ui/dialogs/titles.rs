@@ -8,47 +8,35 @@ use crate::ui::App;
 use super::line_dialog::{LineDialog, Purpose};
 
 const TITLE: &str = "Rename session";
-const VERB: &str = "rename";
-/// Why an empty title is not accepted.
-const EMPTY: &str = "Type a value.";
 /// The help for a title while the agent cannot be updated.
 pub(super) const RENAMED_LATER: &str =
     "Renames the session in parlor. The agent is updated when the session is opened.";
 
-/// The title of an open session.
+/// The session that gets the title.
 #[derive(Debug)]
-struct OpenTitle(SessionKey);
+enum Titled {
+    Open(SessionKey),
+    /// One that is not open, by its id in the store.
+    Saved(String),
+}
 
-impl Purpose for OpenTitle {
+impl Purpose for Titled {
     fn verb(&self) -> &'static str {
-        VERB
+        "rename"
     }
 
     fn accept(&self, text: &str, app: &mut App, cx: &mut Cx) -> Result<(), String> {
         if text.is_empty() {
-            return Err(EMPTY.to_owned());
+            return Err("Type a value.".to_owned());
         }
-        operations::set_title(&mut app.state, self.0, text.to_owned(), cx);
-        cx.requests.push(UiRequest::SessionsChanged);
-        Ok(())
-    }
-}
-
-/// The title of a stored session that is not open, by its id in the store.
-#[derive(Debug)]
-struct SavedTitle(String);
-
-impl Purpose for SavedTitle {
-    fn verb(&self) -> &'static str {
-        VERB
-    }
-
-    fn accept(&self, text: &str, _app: &mut App, cx: &mut Cx) -> Result<(), String> {
-        if text.is_empty() {
-            return Err(EMPTY.to_owned());
+        let title = text.to_owned();
+        match self {
+            Self::Open(key) => {
+                operations::set_title(&mut app.state, *key, title, cx);
+                cx.requests.push(UiRequest::SessionsChanged);
+            }
+            Self::Saved(uid) => cx.effects.push(Effect::Store(StoreJob::Rename { uid: uid.clone(), title })),
         }
-        let job = StoreJob::Rename { uid: self.0.clone(), title: text.to_owned() };
-        cx.effects.push(Effect::Store(job));
         Ok(())
     }
 }
@@ -60,10 +48,10 @@ pub fn open(app: &mut App, key: SessionKey) {
         Some(_) => "Renames the session in parlor only. The agent does not support titles.",
         None => RENAMED_LATER,
     };
-    app.layers.push(LineDialog::new(TITLE, help, &title, OpenTitle(key)));
+    app.layers.push(LineDialog::new(TITLE, help, &title, Titled::Open(key)));
 }
 
 /// Asks for the title of a session that is not open; `help` says whether its agent is updated.
 pub fn open_saved(app: &mut App, uid: &str, title: &str, help: String) {
-    app.layers.push(LineDialog::new(TITLE, help, title, SavedTitle(uid.to_owned())));
+    app.layers.push(LineDialog::new(TITLE, help, title, Titled::Saved(uid.to_owned())));
 }

@@ -133,12 +133,6 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<RestoredFile> {
     let steps = preview.plan.steps.iter().zip(&preview.diffs);
     let is_change = |(step, _): &(&Step, _)| step.action != Restore::Nothing;
     let file = |(step, diff): (&Step, &Option<FileDiff>)| {
-        let parts = diff.iter().map(|diff| ChangePart {
-            diff: diff.clone(),
-            position: Some(DiffPosition::Whole),
-            item: (key, ItemId(0)),
-        });
-        let path = diff.as_ref().map_or(&step.path, |diff| &diff.path).clone();
         let note = match &step.action {
             Restore::Conflict => {
                 "It was changed by somebody else since. Restoring it replaces that.".to_owned()
@@ -156,13 +150,24 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<RestoredFile> {
         };
         RestoredFile {
             path: step.path.clone(),
-            shown: ChangedFile { path, parts: parts.collect() },
+            shown: shown_file(step, diff.as_ref(), key),
             is_chosen: matches!(step.action, Restore::Write | Restore::Delete),
             is_refused: matches!(step.action, Restore::Refused(_)),
             note,
         }
     };
     steps.filter(is_change).map(file).collect()
+}
+
+/// The file of a step as pages of changes show it.
+pub(super) fn shown_file(step: &Step, diff: Option<&FileDiff>, key: SessionKey) -> ChangedFile {
+    let part = |diff: &FileDiff| ChangePart {
+        diff: diff.clone(),
+        position: Some(DiffPosition::Whole),
+        item: (key, ItemId(0)),
+    };
+    let path = diff.map_or(&step.path, |diff| &diff.path).clone();
+    ChangedFile { path, parts: diff.map(part).into_iter().collect() }
 }
 
 /// What a plan for these turns cannot know.

@@ -6,7 +6,6 @@ use crate::model::Action;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::hits::Hit;
 use crate::ui::text;
-use crate::ui::text::line_width;
 use crate::ui::text::{Line, Span};
 use crate::ui::theme::Role;
 
@@ -19,6 +18,28 @@ pub(in crate::ui::dialogs) fn wrapped(ctx: &FrameContext, role: Role, source: &s
         .collect()
 }
 
+/// Puts a text before the first of these rows, and blanks before the others.
+pub(in crate::ui::dialogs) fn led(mut rows: Vec<Row>, lead: Span<'static>) -> Vec<Row> {
+    let cols = lead.width();
+    let blank = Span::styled(" ".repeat(cols), lead.style);
+    for (row, lead) in rows.iter_mut().zip(std::iter::once(lead).chain(std::iter::repeat(blank))) {
+        row.line.spans.insert(0, lead);
+        row.cursor = row.cursor.map(|col| col + cols);
+    }
+    rows
+}
+
+/// A value with its name in a column at the left.
+pub(in crate::ui::dialogs) fn named(
+    ctx: &FrameContext,
+    (name, name_cols): (&str, usize),
+    value: &str,
+    cols: u16,
+) -> Vec<Row> {
+    let room = cols.saturating_sub(u16::try_from(name_cols).unwrap_or(0)).max(8);
+    led(wrapped(ctx, Role::Dialog, value, room), ctx.span(Role::TextDim, format!("{name:<name_cols$}")))
+}
+
 /// A line with a right-aligned part; the left part is truncated.
 pub(in crate::ui::dialogs) fn spread(
     left: Vec<Span<'static>>,
@@ -26,7 +47,7 @@ pub(in crate::ui::dialogs) fn spread(
     cols: u16,
 ) -> Line<'static> {
     let cols = usize::from(cols);
-    let right_cols = line_width(&right);
+    let right_cols = right.width();
     let room = cols.saturating_sub(right_cols + usize::from(right_cols > 0));
     let mut line = Line::default();
     let mut used = 0;
@@ -51,13 +72,9 @@ pub(in crate::ui::dialogs) fn choice(
     let hit = u8::try_from(number).ok().map(Action::Choose).map(Hit::Act);
     let mark = if number < 10 { number.to_string() } else { ctx.render.glyphs.dot.to_owned() };
     let line = Line::from(ctx.span(Role::Dialog, text::one_line(label)));
-    let wrapped = text::wrap_line(&line, cols.saturating_sub(3).max(4));
-    let rows = wrapped.into_iter().enumerate().map(|(row, mut line)| {
-        let lead = if row == 0 { format!("{mark:<3}") } else { "   ".to_owned() };
-        line.spans.insert(0, ctx.span(Role::Accent, lead));
-        Row { line, hit, is_selected, ..Row::default() }
-    });
-    rows.collect()
+    let lines = text::wrap_line(&line, cols.saturating_sub(3).max(4)).into_iter();
+    let rows = lines.map(|line| Row { line, hit, is_selected, ..Row::default() });
+    led(rows.collect(), ctx.span(Role::Accent, format!("{mark:<3}")))
 }
 
 /// All choices in one row, if they fit.

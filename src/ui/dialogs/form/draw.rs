@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, wrapped};
+use super::super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, input, led, wrapped};
 use super::super::fields::{FieldState, FormState};
 use super::super::permission::place_in_queue;
 use crate::config::keymap::Context;
@@ -184,11 +184,7 @@ fn rows(ctx: &FrameContext, state: &FieldState, is_focused: bool, marks: Marks, 
     if let Some(problem) = &state.problem {
         inside.extend(wrapped(ctx, Role::Error, problem, room));
     }
-    for row in &mut inside {
-        row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
-        row.cursor = row.cursor.map(|col| col + usize::from(INDENT));
-    }
-    rows.extend(inside);
+    rows.extend(led(inside, Span::raw(" ".repeat(usize::from(INDENT)))));
     rows
 }
 

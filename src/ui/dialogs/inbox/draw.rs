@@ -7,7 +7,7 @@ use crate::ui::canvas::Canvas;
 use crate::ui::text::{Line, Span};
 use ratatui::layout::{Position, Rect};
 
-use super::super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, spread, wrapped};
+use super::super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, choice, led, spread, wrapped};
 use super::super::{options, permission};
 use super::InboxDialog;
 use crate::config::keymap::Context;
@@ -188,10 +188,7 @@ fn detail(ctx: &FrameContext, row: &Waiting, max: usize, cols: u16) -> Vec<Row> 
         let more = format!("{} {rest} more lines", ctx.render.glyphs.fold);
         rows.push(Line::from(ctx.span(Role::TextDim, more)).into());
     }
-    for row in &mut rows {
-        row.line.spans.insert(0, Span::raw(" ".repeat(usize::from(INDENT))));
-    }
-    rows
+    led(rows, Span::raw(" ".repeat(usize::from(INDENT))))
 }
 
 /// The preview of a request: agent and action, then the first lines of the change, the command or the

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use ratatui::layout::{Position, Rect};
 
 use super::super::dialog_frame::{DialogFrame, DialogPosition, Row, Size, Window, input, wrapped};
-use super::{About, ListView, PickerRow};
+use super::{ListView, PickerRow};
 use crate::config::keymap::Context;
 use crate::core::state::fuzzy::{self, Texts};
 use crate::model::Action;
@@ -27,7 +27,8 @@ const ABOUT_ROWS: u16 = 20;
 pub(super) struct Style {
     /// What Enter does.
     pub verb: &'static str,
-    pub about: About,
+    pub about: Option<String>,
+    pub shows_detail: bool,
     pub is_alone: bool,
     pub shows_values: bool,
     pub hints: Vec<(String, String)>,
@@ -81,13 +82,10 @@ pub(super) fn draw(
         let texts = text::width(&text::one_line(&row.detail)) + text::width(&text::one_line(&row.right));
         labels + texts + 6 > usize::from(cols)
     };
-    let about = match style.about {
-        About::Nothing => None,
-        About::Detail => (area.height >= ABOUT_ROWS && list.rows.iter().any(is_cut))
-            .then(|| list.marked().map(|row| text::one_line(&row.detail)).unwrap_or_default()),
-        About::Text(about) => Some(about),
-    };
-    if let Some(about) = about {
+    let has_room = area.height >= ABOUT_ROWS;
+    let detail = (style.shows_detail && has_room && list.rows.iter().any(is_cut))
+        .then(|| list.marked().map(|row| text::one_line(&row.detail)).unwrap_or_default());
+    if let Some(about) = style.about.or(detail) {
         // The height for most descriptions, so that the dialog does not resize with each step.
         sheet.foot = Vec::from([Row::default(), Row::default()]);
         let about = wrapped(ctx, Role::TextDim, &about, cols);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::core::{Effect, Offer, TurnChanges};
 use crate::model::snapshot::{Plan, SnapshotTask, Span, UndoRules};
-use crate::model::{Body, DiffChange};
+use crate::model::{Body, DiffChange, FileDiff};
 use crate::ui::dialogs::testkit::Rig;
 use crate::ui::dialogs::undo::tests::{id, step};
 use crate::ui::tests::fixture::{SIZES, ready};
