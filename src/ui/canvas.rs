@@ -68,13 +68,11 @@ impl DerefMut for Canvas {
 }
 
 impl Canvas {
-    /// An empty canvas.
     pub fn new(cols: u16, rows: u16) -> Self {
         let notes = vec![RowNotes::default(); rows.into()];
         Self { buf: Buffer::empty(Rect::new(0, 0, cols, rows)), notes, ..Self::default() }
     }
 
-    /// Returns the cells.
     pub fn into_buffer(self) -> Buffer {
         self.buf
     }

@@ -21,7 +21,6 @@ pub struct Screen {
     pub shows_steps: bool,
 }
 
-/// The room for diffs on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffRoom {
     /// Only one column fits.

@@ -14,7 +14,6 @@ use crate::model::{FoldRules, Gap, ItemId, SessionKey};
 
 use search::Search;
 
-/// The views of all sessions.
 #[derive(Debug, Default)]
 pub struct Views {
     by_session: BTreeMap<SessionKey, SessionView>,
@@ -48,7 +47,6 @@ impl Views {
     }
 }
 
-/// The view of one session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionView {
     pub folds: FoldRules,

@@ -258,7 +258,6 @@ impl Screen {
         self.history.len() + self.live().len()
     }
 
-    /// Whether there is no output.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

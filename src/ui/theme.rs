@@ -54,7 +54,6 @@ roles! {
     Composer = "composer",
     /// The background of the composer while it has the keys.
     ComposerSurface = "composer.surface",
-    /// The placeholder of the empty composer.
     Placeholder = "composer.placeholder",
     User = "message.user",
     UserBar = "message.user.bar",

@@ -31,10 +31,8 @@ use super::which_key::PendingKeys;
 
 pub const SPINNER_STEP: Duration = Duration::from_millis(100);
 
-/// Default of `which_key_delay`.
 pub const WHICH_KEY_DELAY: Duration = Duration::from_millis(DEFAULT_WHICH_KEY_DELAY_MS);
 
-/// The state of the screen.
 #[allow(clippy::struct_excessive_bools, reason = "the flags are independent")]
 pub struct ViewState {
     pub now: Instant,
@@ -79,7 +77,6 @@ pub struct ViewState {
     began: Instant,
 }
 
-/// The view of the top dialog.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DialogView {
     /// The current dialog; a new one starts at its top.
@@ -149,7 +146,6 @@ impl RetainedBody {
     }
 }
 
-/// Identifies a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DialogId {
     /// A dialog by its depth and heading.

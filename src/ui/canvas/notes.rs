@@ -34,7 +34,6 @@ impl RowNotes {
         }));
     }
 
-    /// Removes all links and pictures.
     pub fn clear(&mut self) {
         self.links.clear();
         self.pictures.clear();

@@ -13,7 +13,6 @@ use super::{Composer, clean};
 use crate::config::keymap::chord::Chord;
 use crate::ui::text::width;
 
-/// The shape of the terminal's cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CursorShape {
     #[default]

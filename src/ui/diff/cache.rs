@@ -21,7 +21,6 @@ const KEPT_MAX: usize = 16;
 /// again when needed.
 const ORDERS_MAX: usize = 64;
 
-/// Shared diffs.
 pub(crate) type Diffs = Arc<Vec<Diff>>;
 
 /// A change and its position in its file.

@@ -29,7 +29,6 @@ pub enum Reply {
     Say(String),
 }
 
-/// An open question.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// The lines with the numbered answers.

@@ -26,7 +26,6 @@ pub const STEP_BYTES: usize = 1 << 20;
 /// Cost of an item in addition to its text, in bytes of text.
 const ITEM_COST: usize = 64;
 
-/// A search in one transcript.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Search {
     pub input: LineInput,

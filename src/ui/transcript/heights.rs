@@ -32,7 +32,6 @@ struct Guess {
     bytes: usize,
 }
 
-/// Heights of all items.
 #[derive(Default)]
 pub(super) struct Heights {
     guesses: Vec<Guess>,

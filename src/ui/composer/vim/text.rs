@@ -112,12 +112,10 @@ impl Text {
         self.slice(self.line_start(at)..self.line_end(at))
     }
 
-    /// Whether the position is in the first line.
     pub fn is_first_line(&self, at: usize) -> bool {
         self.line_start(at) == 0
     }
 
-    /// Whether the position is in the last line.
     pub fn is_last_line(&self, at: usize) -> bool {
         self.line_end(at) == self.text.len()
     }
@@ -127,7 +125,6 @@ impl Text {
         self.char_at(at).is_none_or(|ch| ch == '\n')
     }
 
-    /// Whether the line with this position is empty.
     pub fn is_empty_line(&self, at: usize) -> bool {
         self.is_line_end(at) && self.line_start(at) == at
     }

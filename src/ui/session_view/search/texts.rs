@@ -14,7 +14,6 @@ use super::plain::plain;
 /// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// One text of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<'a> {
     pub text: Cow<'a, str>,
