@@ -15,7 +15,7 @@ use crate::ui::text::Line;
 
 use super::cells::diff_head;
 use super::diff::cache::{self, Diffs, Placed, Shown};
-use super::diff::{Diff, FileStatus, Pages};
+use super::diff::{Diff, FileStatus, Pages, counts_of, unchanged_lines};
 use super::frame_context::FrameContext;
 use super::highlight;
 use super::render_context::RenderContext;
@@ -195,8 +195,7 @@ fn bytes(file: &ChangedFile) -> usize {
 }
 
 pub(super) fn counts(page: &ChangesView, file: &ChangedFile) -> Option<(usize, usize)> {
-    let diffs = page.diffs.get(&file.path)?;
-    Some(diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed)))
+    page.diffs.get(&file.path).map(|diffs| counts_of(diffs))
 }
 
 /// Whether a line precedes a diff: for a change of the file itself, or for omitted lines.
@@ -259,11 +258,7 @@ impl Laid {
 
 /// The separator between two changes of a file, with the number of unchanged lines if it is known.
 fn left_out(ctx: &FrameContext, before: Option<&Diff>, diff: &Diff) -> String {
-    let fold = ctx.render.glyphs.fold;
-    let end = before.and_then(Diff::last_line);
-    match end.zip(diff.first_line()).map(|(end, begin)| begin.saturating_sub(end + 1)) {
-        None | Some(0) => fold.to_owned(),
-        Some(1) => format!("{fold} 1 unchanged line"),
-        Some(count) => format!("{fold} {count} unchanged lines"),
-    }
+    let lines = before.and_then(Diff::last_line).zip(diff.first_line());
+    let count = lines.map_or(0, |(end, begin)| begin.saturating_sub(end + 1));
+    unchanged_lines(count, &ctx.render.glyphs)
 }

@@ -8,7 +8,7 @@ use crate::model::Action;
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::dialogs::{Completion, CompletionKind, argument_hint, completions, selected_completion};
-use crate::ui::text::{Line, Span, line_width};
+use crate::ui::text::{Line, Span};
 
 use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
@@ -64,7 +64,7 @@ pub(super) fn draw(app: &App, ctx: &FrameContext, above: Rect, buf: &mut Canvas,
             Span::raw(label),
             Span::styled(format!("{pad}{detail}"), dim),
         ]);
-        let free = usize::from(area.width).saturating_sub(line_width(&line));
+        let free = usize::from(area.width).saturating_sub(line.width());
         buf.put_line(row.x, y, &line, row.width);
         if is_selected && offered.len() > max && free > count.len() {
             let at = row.right().saturating_sub(u16::try_from(count.len()).unwrap_or(0));

@@ -22,6 +22,7 @@ mod pairs;
 mod patch;
 
 pub use draw::Layout;
+pub(crate) use draw::unchanged_lines;
 pub(crate) use pages::Pages;
 
 /// Number of unchanged lines around changes.
@@ -53,7 +54,6 @@ pub struct Diff {
     usual_cols: usize,
 }
 
-/// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileStatus {
     New,
@@ -398,7 +398,6 @@ impl Diff {
         (if self.new.is_empty() { &self.old } else { &self.new }).len() as u64
     }
 
-    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -418,6 +417,11 @@ fn with_lines_around(old: &str, new: &str, is_new: bool, around: &Around) -> (Bo
     let after: String = around.after.split_inclusive('\n').take(below + usize::from(is_in_line)).collect();
     let whole = |text: &str| Body::from(format!("{before}{text}{after}"));
     (whole(old), whole(new), u32::try_from(count.min(above)).unwrap_or_default())
+}
+
+/// Number of lines added and removed by all of these diffs.
+pub(crate) fn counts_of(diffs: &[Diff]) -> (usize, usize) {
+    diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
 }
 
 fn number(line: usize) -> u32 {

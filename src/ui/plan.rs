@@ -17,7 +17,6 @@ use super::render_context::Glyphs;
 use super::session_view::SessionView;
 use super::text;
 use super::theme::Role;
-use crate::ui::text::line_width;
 
 /// Minimum height of the screen for the plan above the prompt.
 pub(super) const MIN_ROWS: u16 = 16;
@@ -165,7 +164,7 @@ fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
     if steps.is_empty() {
         let first =
             other_lines(ctx.session).into_iter().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let room = cols.saturating_sub(line_width(&line) + 3);
+        let room = cols.saturating_sub(line.width() + 3);
         line.push_span(ctx.span(Role::Text, format!("   {}", text::truncate(&first, room))));
         return line;
     }
@@ -180,7 +179,7 @@ fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
     // First the steps before the active one that fit, then those after it.
     let widths: Vec<usize> =
         steps.iter().map(|step| text::width(&text::one_line(&step.content)) + 5).collect();
-    let room = cols.saturating_sub(line_width(&line));
+    let room = cols.saturating_sub(line.width());
     let mut first = first_wanted;
     let cost = |from: usize| widths.iter().skip(from).take(first_wanted + 2 - from).sum::<usize>();
     while first > 0 && cost(first - 1) + 3 <= room {
@@ -190,7 +189,7 @@ fn one_line(ctx: &FrameContext, cols: usize) -> Line<'static> {
         line.push_span(ctx.span(Role::TextDim, format!("   {}", ctx.render.glyphs.ellipsis)));
     }
     for step in steps.into_iter().skip(first) {
-        let left = cols.saturating_sub(line_width(&line));
+        let left = cols.saturating_sub(line.width());
         if left < 12 {
             break;
         }

@@ -11,7 +11,6 @@ use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text::{self, Line};
 use super::theme::Role;
-use crate::ui::text::line_width;
 
 /// Maximum number of prompts shown; others are counted.
 const MAX_ROWS: u16 = 3;
@@ -99,7 +98,7 @@ pub(super) fn draw(ctx: &FrameContext, focus: Focused, area: Rect, buf: &mut Can
     let keys = if focus.has_keys { keys(ctx, focus.is_empty) } else { Vec::new() };
     let facts: Vec<_> = more.into_iter().chain(keys).collect();
     let facts = ctx.hints(&facts, cols.saturating_sub(MIN_TEXT + 2));
-    let facts_cols = line_width(&facts);
+    let facts_cols = facts.width();
 
     for ((y, position), word) in (area.y..area.bottom()).zip(positions).zip(words) {
         let Some(prompt) = session.outbox.queued(position) else { continue };
@@ -137,10 +136,10 @@ pub(super) fn side_lines(ctx: &FrameContext, focus: Focused, cols: u16) -> Vec<L
             if heading.spans.is_empty() { String::new() } else { format!(" {} ", ctx.render.glyphs.dot) };
         heading.push_span(ctx.span(role, format!("{dot}{count} {word}")));
     }
-    let room = usize::from(cols).saturating_sub(line_width(&heading) + 2);
+    let room = usize::from(cols).saturating_sub(heading.width() + 2);
     let keys = if focus.has_keys { keys(ctx, focus.is_empty) } else { Vec::new() };
     let keys = ctx.hints(&keys, room);
-    let gap = usize::from(cols).saturating_sub(line_width(&heading) + line_width(&keys));
+    let gap = usize::from(cols).saturating_sub(heading.width() + keys.width());
     heading.push_span(ctx.span(Role::Text, " ".repeat(gap)));
     heading.spans.extend(keys.spans);
     let mut lines = vec![heading];

@@ -13,7 +13,6 @@ use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use crate::ui::text::line_width;
 
 pub(super) fn is_there(ctx: &FrameContext) -> bool {
     ctx.view.search.is_some()
@@ -29,7 +28,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let start = area.x + 1;
     let (x, _) = buf.set_stringn(start, area.y, label, label.len(), ctx.style(Role::Accent));
     let room = usize::from(area.right().saturating_sub(x + 1));
-    let count_cols = line_width(&count);
+    let count_cols = count.width();
     // The query gets at least half of the line.
     let room = room.saturating_sub(count_cols + 2).max(room / 2);
     let (cursor_col, query_cols) = draw_query(ctx, search, Rect { x, width: to_u16(room), ..area }, buf);
@@ -38,7 +37,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     let free = usize::from(right).saturating_sub(usize::from(x) + query_cols + 4);
     let hints = if has_keys { hints(ctx, search) } else { Vec::new() };
     let line = ctx.hints(&hints, free);
-    right = right.saturating_sub(to_u16(line_width(&line)) + 2);
+    right = right.saturating_sub(to_u16(line.width()) + 2);
     buf.put_line(right, area.y, &line, to_u16(free));
     search.is_typing.then(|| Position::new(x + to_u16(cursor_col), area.y))
 }

@@ -15,7 +15,7 @@ use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::theme::Role;
 use super::{plan, queue, status, text};
-use crate::ui::text::{counted, line_width};
+use crate::ui::text::counted;
 
 /// Maximum width of the text.
 const MAX_COLS: u16 = 72;
@@ -93,7 +93,7 @@ fn files(ctx: &FrameContext, changes: &ChangesView, cols: u16) -> Option<Section
         vec![Line::from(ctx.span(Role::TextDim, counted(count, "file changed", "files changed")))];
     for (path, counts) in changes.files().take(FILES_MAX) {
         let counts = counts.map(|counts| counts_line(counts, &ctx.render)).unwrap_or_default();
-        let room = usize::from(cols).saturating_sub(line_width(&counts));
+        let room = usize::from(cols).saturating_sub(counts.width());
         let name = text::truncate_path(&ctx.render.path(path), room);
         let fill = " ".repeat(room.saturating_sub(text::width(&name)));
         let mut line = Line::from(ctx.span(Role::Text, name + &fill));

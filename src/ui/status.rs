@@ -23,7 +23,7 @@ use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use crate::ui::text::{line_width, short_count};
+use crate::ui::text::short_count;
 
 /// Width of the context meter, in cells.
 const METER_CELLS: u64 = 8;
@@ -65,7 +65,7 @@ struct StatusSegment {
 pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(2);
     // Reserves space for the warning that nothing is saved.
-    let reserved = unsaved(ctx, area.width).map_or(0, |line| line_width(&line) + 2);
+    let reserved = unsaved(ctx, area.width).map_or(0, |line| line.width() + 2);
     let state = state(ctx, area.width.saturating_sub(u16::try_from(reserved).unwrap_or(0)));
     let mut pieces = pieces(ctx, area.width);
     let mut lines = match ctx.pending {
@@ -74,7 +74,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
             let hints = [("?", "keys"), ("Esc", "cancel")];
             let hints = hints.map(|(key, does)| (key.to_owned(), does.to_owned()));
             let hints: &[_] = if ctx.lists_keys { &[] } else { &hints };
-            line.spans.extend(ctx.hints(hints, room.saturating_sub(line_width(&line))).spans);
+            line.spans.extend(ctx.hints(hints, room.saturating_sub(line.width())).spans);
             vec![line]
         }
         None => notice_lines(ctx, area.width, area.height),
@@ -88,12 +88,12 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
     for (y, line) in (area.y..area.bottom()).zip(&lines) {
         buf.put_line(area.x + 1, y, line, u16::try_from(room).unwrap_or(u16::MAX));
     }
-    let left_cols = lines.last().map_or(0, line_width).min(room);
+    let left_cols = lines.last().map_or(0, Line::width).min(room);
     let area = Rect { y: area.bottom().saturating_sub(1), ..area };
 
     let dot = format!(" {} ", ctx.render.glyphs.dot);
     let cols = |pieces: &[StatusSegment]| {
-        let own: usize = pieces.iter().map(|piece| line_width(&piece.line)).sum();
+        let own: usize = pieces.iter().map(|piece| piece.line.width()).sum();
         own + pieces.len().saturating_sub(1) * text::width(&dot)
     };
     while cols(&pieces) + left_cols + 2 > room
@@ -112,7 +112,7 @@ pub(super) fn draw(ctx: &FrameContext, area: Rect, buf: &mut Canvas, hits: &mut 
         if index > 0 {
             x = text::put_text(buf, x, area.y, &dot, area.width, ctx.style(Role::TextDim));
         }
-        let width = u16::try_from(line_width(line)).unwrap_or(0);
+        let width = u16::try_from(line.width()).unwrap_or(0);
         buf.put_line(x, area.y, line, width);
         if let Some(action) = action {
             hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(*action));
@@ -170,7 +170,7 @@ fn keys(ctx: &FrameContext, cols: usize) -> Line<'static> {
     let mut hints: Vec<_> = wanted.iter().filter_map(hint).take(MAX_KEYS).collect();
     loop {
         let line = ctx.hints(&hints, usize::MAX);
-        if hints.is_empty() || line_width(&line) <= cols {
+        if hints.is_empty() || line.width() <= cols {
             return line;
         }
         hints.pop();
@@ -189,7 +189,7 @@ pub(super) fn rows(ctx: &FrameContext, area: Rect) -> u16 {
 /// The notice, wrapped to at most this number of rows; empty if there is none.
 fn notice_lines(ctx: &FrameContext, width: u16, max: u16) -> Vec<Line<'static>> {
     let Some(notice) = &ctx.state.flash else { return Vec::new() };
-    let hint = escape_hint(ctx).map_or(0, |hint| line_width(&hint) + 2);
+    let hint = escape_hint(ctx).map_or(0, |hint| hint.width() + 2);
     let lead = if ctx.session.turn.is_running() { 2 } else { 0 };
     let cols = usize::from(width).saturating_sub(2 + hint + lead).max(8);
     let line = Line::from(ctx.span(Role::Text, text::one_line(notice)));
@@ -244,7 +244,7 @@ fn state(ctx: &FrameContext, width: u16) -> Line<'static> {
     let hinted = |mut line: Line<'static>, context: Context, action: Action, does: &str| {
         let hint = ctx.key(context, action);
         let fits =
-            |key: &String| line_width(&line) + text::width(key) + text::width(does) + 6 <= usize::from(width);
+            |key: &String| line.width() + text::width(key) + text::width(does) + 6 <= usize::from(width);
         if let Some(key) = hint.filter(fits) {
             line.push_span(ctx.span(Role::TextDim, format!(" {} ", glyphs.dot)));
             line.push_span(ctx.span(Role::KeyHint, key));

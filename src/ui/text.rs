@@ -23,7 +23,7 @@ pub mod locations;
 mod reveal;
 mod wrap;
 
-pub use line::{Line, Span, Tag};
+pub use line::{Line, Span, Tag, spans_width};
 pub use reveal::{
     Shown, clip, reveal, reveal_bytes, reveal_line, reveal_lines, reveal_one_line, reveal_path,
 };
@@ -260,7 +260,6 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(grapheme_width).sum()
 }
 
-/// Width of a grapheme in columns.
 pub fn grapheme_width(grapheme: &str) -> usize {
     if grapheme.contains(char::is_control) {
         return 0;
@@ -447,11 +446,6 @@ pub fn short_count(count: u64) -> String {
 /// A count with its noun: `1 prompt`, `2 prompts`.
 pub fn counted(count: usize, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {many}") }
-}
-
-/// The width of a line, in columns.
-pub fn line_width(line: &Line<'_>) -> usize {
-    line.spans.iter().map(|span| width(&span.content)).sum()
 }
 
 #[cfg(test)]

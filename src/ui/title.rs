@@ -13,7 +13,6 @@ use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use crate::ui::text::line_width;
 
 /// Minimum width of the folder.
 const MIN_FOLDER: usize = 10;
@@ -31,7 +30,7 @@ pub(super) fn draw(ctx: &FrameContext, names_session: bool, area: Rect, buf: &mu
     let room = usize::from(area.width).saturating_sub(2);
     let mut left = vec![agent(ctx)];
     let git = branch(ctx);
-    let git_cols = git.as_ref().map_or(0, line_width);
+    let git_cols = git.as_ref().map_or(0, Line::width);
     let folder_cols = text::width(&ctx.folder());
     let others = cols(&left) + 3 + 2 + folder_cols + if git_cols > 0 { git_cols + 1 } else { 0 };
     let wide_room = if area.width >= TITLE_COLS { MAX_TITLE } else { 0 };
@@ -70,7 +69,7 @@ pub(super) fn draw(ctx: &FrameContext, names_session: bool, area: Rect, buf: &mu
             hits.add(Rect { x: from, y: area.y, width: x - from, height: 1 }, Hit::Act(action));
         }
     }
-    let width = u16::try_from(line_width(&right)).unwrap_or(0);
+    let width = u16::try_from(right.width()).unwrap_or(0);
     if width > 0 && x + width < area.right() {
         buf.put_line(area.right() - 1 - width, area.y, &right, width);
     }

@@ -13,7 +13,6 @@ use crate::ui::text::{Line, Span};
 use super::frame_context::FrameContext;
 use super::text;
 use super::theme::Role;
-use crate::ui::text::line_width;
 
 /// Maximum width of the text, as for prose.
 const MEASURE: u16 = 72;
@@ -122,7 +121,7 @@ fn lines(ctx: &FrameContext, cols: u16) -> Vec<Line<'static>> {
     for (key, does) in keyed {
         let pad = " ".repeat(widest - text::width(&key) + 3);
         let line = Line::from(vec![ctx.span(Role::Accent, key), Span::raw(pad), ctx.span(Role::Text, does)]);
-        debug_assert!(line_width(&line) < 80, "short enough for any screen");
+        debug_assert!(line.width() < 80, "short enough for any screen");
         lines.push(line);
     }
     lines

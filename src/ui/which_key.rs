@@ -17,7 +17,7 @@ use super::frame_context::FrameContext;
 use super::hits::{Hit, HitMap};
 use super::text;
 use super::theme::Role;
-use crate::ui::text::{counted, line_width};
+use crate::ui::text::counted;
 
 /// Minimum and maximum width of a column.
 const MIN_COLS: u16 = 28;
@@ -86,7 +86,7 @@ pub(super) fn draw(
         Some(("Esc".to_owned(), "cancel".to_owned())),
     ];
     let hints: Vec<(String, String)> = hints.into_iter().flatten().collect();
-    let room = usize::from(area.width).saturating_sub(line_width(&head) + 4);
+    let room = usize::from(area.width).saturating_sub(head.width() + 4);
     let hints = ctx.hints(&hints, room);
     head.push_span(Span::raw("  "));
     head.spans.extend(hints.spans);

@@ -10,8 +10,8 @@ use ratatui::style::Style;
 
 use crate::core::{Item, ItemBody, MessagePart, Session, TurnEnd};
 use crate::model::{ContentBlock, Gap, ResourceBody, TerminalId, ToolContent};
-use crate::ui::diff::Layout as DiffColumns;
 use crate::ui::diff::cache::{Diffs, Key};
+use crate::ui::diff::{Layout as DiffColumns, counts_of};
 use crate::ui::markdown::Markdown;
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
@@ -32,7 +32,6 @@ const TEXT_PIECE_LINES: usize = 64;
 /// Terminal emulators by terminal id.
 pub(crate) type Screens = HashMap<TerminalId, Screen>;
 
-/// The context of all drawing.
 pub(crate) struct Context<'a> {
     pub session: &'a Session,
     pub view: &'a SessionView,
@@ -41,7 +40,6 @@ pub(crate) struct Context<'a> {
     pub screens: &'a mut Screens,
 }
 
-/// The layout of an item.
 #[derive(Default)]
 pub(crate) struct Layout {
     /// From top to bottom. The first one is the head.
@@ -74,10 +72,8 @@ pub(crate) struct LineRun {
     pub lines: Option<Vec<Line<'static>>>,
 }
 
-/// The source of lines.
 pub(crate) enum Source {
     Ready,
-    /// A block of Markdown.
     Markdown {
         text: usize,
         block: usize,
@@ -196,7 +192,7 @@ impl Layout {
 
     /// Number of lines added and removed by all diffs.
     pub fn counts(&self) -> (usize, usize) {
-        self.diffs.iter().fold((0, 0), |sum, diff| (sum.0 + diff.added, sum.1 + diff.removed))
+        counts_of(&self.diffs)
     }
 
     /// Rows of a piece with its gap; draws it if they are not known.

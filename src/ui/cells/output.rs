@@ -9,7 +9,7 @@ use ratatui::style::Style;
 use crate::core::{Decision, ToolCall};
 use crate::model::{ContentBlock, ToolContent, ToolKind};
 use crate::ui::render_context::RenderContext;
-use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::copy_hint::{Mark, fill};
 use crate::ui::text::{Line, Span};
 use crate::ui::text::{
     TERMINAL_TAB_COLS, expand_tabs, link, one_line, sanitize, tabbed, truncate, width, wrap_whole,
@@ -104,11 +104,9 @@ pub(super) fn rows(lines: Vec<Line<'static>>, render: &RenderContext<'_>, cols: 
         }
         line.spans = link::linkify(line.spans, render.folder);
         for row in wrap_whole(&line, cols.saturating_sub(2).max(2)) {
-            let used = row.width();
             let mut spans = vec![Mark::APART.span(" ", base)];
             spans.extend(row.spans);
-            let fill = usize::from(cols).saturating_sub(used + 1);
-            spans.push(Mark::APART.span(" ".repeat(fill), base));
+            fill(&mut spans, cols, base);
             out.push(Line { spans, ..row });
         }
     }

@@ -17,7 +17,7 @@ use crate::ui::session_view::fold::{fold_of, has_output_alone};
 use crate::ui::session_view::{ItemView, SessionView};
 use crate::ui::terminal;
 use crate::ui::text::copy_hint::Mark;
-use crate::ui::text::{Line, Span, counted, link, truncate, truncate_path, width};
+use crate::ui::text::{Line, Span, counted, link, spans_width, truncate, truncate_path, width};
 use crate::ui::theme::Role;
 
 use super::file_status::{counts_line, diff_head, needs_head, status_line};
@@ -171,8 +171,7 @@ pub(super) fn head(
     let cols = usize::from(cols);
     let kind = if tool.is_typed() { "shell" } else { kind_word(tool.kind) };
     let time_cols = if time.is_empty() { 0 } else { width(&time) + 2 };
-    let facts_cols: usize = facts.iter().map(|span| width(&span.content)).sum();
-    let room = cols.saturating_sub(2 + KIND_COLS + facts_cols + time_cols).max(8);
+    let room = cols.saturating_sub(2 + KIND_COLS + spans_width(&facts) + time_cols).max(8);
     let mut spans = vec![
         Mark::APART.span(format!("{mark} "), style(role)),
         Span::styled(format!("{kind:<KIND_COLS$}"), style(Role::ToolKind)),
@@ -180,8 +179,7 @@ pub(super) fn head(
     spans.extend(title_spans(tool, render, room));
     spans.extend(facts);
     if !time.is_empty() {
-        let used: usize = spans.iter().map(|span| width(&span.content)).sum();
-        let fill = cols.saturating_sub(used + width(&time)).max(2);
+        let fill = cols.saturating_sub(spans_width(&spans) + width(&time)).max(2);
         spans.push(Mark::APART.span(format!("{}{time}", " ".repeat(fill)), style(Role::TextDim)));
     }
     Line::from(spans)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::core::{Item, ItemBody, ToolCall, TurnSummary};
 use crate::model::ToolStatus;
 use crate::ui::diff::cache::{self, Placed, Shown};
+use crate::ui::diff::counts_of;
 use crate::ui::render_context::{RenderContext, cost_text, duration};
 
 use super::layout::Context;
@@ -49,10 +50,7 @@ impl TurnFacts {
             cache::diffs_later(&changes, &shown)
         };
         facts.waits = diffs.is_none();
-        for diff in diffs.iter().flat_map(|diffs| diffs.iter()) {
-            facts.added += diff.added;
-            facts.removed += diff.removed;
-        }
+        (facts.added, facts.removed) = diffs.map(|diffs| counts_of(&diffs)).unwrap_or_default();
         facts
     }
 

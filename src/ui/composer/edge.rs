@@ -16,7 +16,6 @@ use crate::ui::hits::{Hit, HitMap};
 use crate::ui::plan;
 use crate::ui::render_context::{cost_text, with_commas};
 use crate::ui::status;
-use crate::ui::text::line_width;
 use crate::ui::text::{self, Line, Span};
 use crate::ui::theme::Role;
 use crate::ui::transcript::TranscriptView;
@@ -151,7 +150,7 @@ pub(in crate::ui) fn draw_terminal_head(
 /// Draws labels from the left and from the right, as many as fit.
 fn place(mut left: Vec<Label>, mut right: Vec<Label>, area: Rect, buf: &mut Canvas, hits: &mut HitMap) {
     let room = usize::from(area.width).saturating_sub(4);
-    let cols = |labels: &[Label]| labels.iter().map(|label| line_width(&label.line) + 1).sum::<usize>();
+    let cols = |labels: &[Label]| labels.iter().map(|label| label.line.width() + 1).sum::<usize>();
     while cols(&left) + cols(&right) > room + 1
         && let Some(min) = left.iter().chain(&right).map(|label| label.rank).min()
     {
@@ -161,7 +160,7 @@ fn place(mut left: Vec<Label>, mut right: Vec<Label>, area: Rect, buf: &mut Canv
     let begin = area.right().saturating_sub(1 + u16::try_from(cols(&right)).unwrap_or(0));
     for (mut x, labels) in [(area.x + 2, left), (begin, right)] {
         for Label { line, action, .. } in labels {
-            let width = u16::try_from(line_width(&line)).unwrap_or(0);
+            let width = u16::try_from(line.width()).unwrap_or(0);
             buf.put_line(x, area.y, &line, width);
             if let Some(action) = action {
                 hits.add(Rect { x, y: area.y, width, height: 1 }, Hit::Act(action));

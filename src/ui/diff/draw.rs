@@ -7,11 +7,11 @@ use ratatui::style::Style;
 use similar::{ChangeTag, TextDiff};
 
 use crate::ui::highlight::{self, Highlighter};
-use crate::ui::render_context::RenderContext;
+use crate::ui::render_context::{Glyphs, RenderContext};
 use crate::ui::screen::DiffLayout;
-use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::copy_hint::{Mark, fill};
 use crate::ui::text::{Line, Span};
-use crate::ui::text::{code_rows, expand_tabs, hard_wrap, reveal_bytes, width};
+use crate::ui::text::{code_rows, expand_tabs, hard_wrap, reveal_bytes, truncate};
 use crate::ui::theme::Role;
 
 use super::{Diff, FileStatus, Row, RowKind};
@@ -106,6 +106,15 @@ impl Diff {
     }
 }
 
+/// The number of hidden unchanged lines; 0: it is unknown.
+pub(crate) fn unchanged_lines(count: u32, glyphs: &Glyphs) -> String {
+    match count {
+        0 => glyphs.fold.to_owned(),
+        1 => format!("{} 1 unchanged line", glyphs.fold),
+        _ => format!("{} {count} unchanged lines", glyphs.fold),
+    }
+}
+
 /// Width of the left and the right column.
 pub(super) fn columns(cols: u16) -> (u16, u16) {
     (cols.saturating_sub(3) / 2, cols.saturating_sub(3).div_ceil(2))
@@ -146,21 +155,12 @@ impl DiffPainter<'_> {
         if let RowKind::Gap(count) = row.kind {
             self.old = highlight::start(&self.language, "");
             self.new = self.old.clone();
-            let text = match count {
-                0 => self.render.glyphs.fold.to_owned(),
-                1 => format!("{} 1 unchanged line", self.render.glyphs.fold),
-                _ => format!("{} {count} unchanged lines", self.render.glyphs.fold),
-            };
-            let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
-            let text = crate::ui::text::truncate(&format!("{}{text}", " ".repeat(indent)), usize::from(cols));
             let mark = if row.pair.is_some() { Mark::GAP } else { Mark::NO_LINE };
-            return vec![vec![mark.span(text, theme.style(Role::DiffMeta))]];
+            return self.remark(&unchanged_lines(count, &self.render.glyphs), mark, cols);
         }
         if let RowKind::Note(note) = row.kind {
-            let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
-            let text = format!("{}{} {}", " ".repeat(indent), self.render.glyphs.fold, note.text());
-            let text = crate::ui::text::truncate(&text, usize::from(cols));
-            return vec![vec![Mark::NO_LINE.span(text, theme.style(Role::DiffMeta))]];
+            let text = format!("{} {}", self.render.glyphs.fold, note.text());
+            return self.remark(&text, Mark::NO_LINE, cols);
         }
         let (role, word, mark) = match row.kind {
             RowKind::Minus => (Role::DiffMinus, Role::DiffMinusWord, self.render.glyphs.minus),
@@ -207,6 +207,13 @@ impl DiffPainter<'_> {
                 spans
             })
             .collect()
+    }
+
+    /// A row that is not a line of the file, aligned with the text of those.
+    fn remark(&self, text: &str, mark: Mark, cols: u16) -> Vec<Vec<Span<'static>>> {
+        let indent = if self.number_cols > 0 { self.number_cols + 1 } else { 0 };
+        let text = truncate(&format!("{}{text}", " ".repeat(indent)), usize::from(cols));
+        vec![vec![mark.span(text, self.render.theme.style(Role::DiffMeta))]]
     }
 
     /// Renders a row in two columns.
@@ -373,13 +380,5 @@ fn push(spans: &mut Vec<Span<'static>>, text: &str, range: Range<usize>, style: 
         && !text.is_empty()
     {
         spans.push(Span::styled(text.to_owned(), style));
-    }
-}
-
-fn fill(spans: &mut Vec<Span<'static>>, cols: u16, style: Style) {
-    let used: usize = spans.iter().map(|span| width(&span.content)).sum();
-    let spare = usize::from(cols).saturating_sub(used);
-    if spare > 0 {
-        spans.push(Mark::APART.span(" ".repeat(spare), style));
     }
 }

@@ -8,9 +8,9 @@ use ratatui::style::Style;
 
 use crate::ui::highlight::{self, Highlighter};
 use crate::ui::render_context::RenderContext;
-use crate::ui::text::copy_hint::Mark;
+use crate::ui::text::copy_hint::{Mark, fill};
 use crate::ui::text::{Line, Span};
-use crate::ui::text::{TAB_COLS, code_rows, one_line, sanitize, tabbed, width};
+use crate::ui::text::{TAB_COLS, code_rows, one_line, sanitize, tabbed};
 use crate::ui::theme::Role;
 
 /// The highlighter restarts after this number of parts, so that a part can be drawn without all previous
@@ -268,15 +268,11 @@ fn number_cols(render: &RenderContext<'_>, cols: u16) -> u16 {
 
 /// A row that is padded with the background to the full width.
 fn padded(line: Line<'static>, base: Style, cols: u16) -> Line<'static> {
-    let used: usize = line.spans.iter().map(|span| width(&span.content)).sum();
-    let fill = usize::from(cols).saturating_sub(used + 1);
     let mut row = Vec::with_capacity(line.spans.len() + 2);
-    if usize::from(cols) > used {
+    if usize::from(cols) > line.width() {
         row.push(Mark::APART.span(" ", base));
     }
     row.extend(line.spans);
-    if fill > 0 {
-        row.push(Mark::APART.span(" ".repeat(fill), base));
-    }
+    fill(&mut row, cols, base);
     Line { spans: row, ..line }
 }

@@ -12,7 +12,7 @@ use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::link;
 use crate::ui::text::{Line, Span};
-use crate::ui::text::{expand_tabs, one_line, sanitize, truncate, width, wrap_prefixed};
+use crate::ui::text::{expand_tabs, one_line, sanitize, spans_width, truncate, width, wrap_prefixed};
 use crate::ui::theme::Role;
 
 use super::math::{self, Formulas};
@@ -519,14 +519,13 @@ fn note_style(render: &RenderContext<'_>) -> Style {
 
 /// Shortens a prefix to a maximum width: first indents, then outer markers, then the end of the last one.
 fn narrow(prefix: &mut Vec<Span<'static>>, max: usize) {
-    let cols: usize = prefix.iter().map(|span| width(&span.content)).sum();
-    let mut over = cols.saturating_sub(max);
+    let mut over = spans_width(prefix).saturating_sub(max);
     if over == 0 {
         return;
     }
     prefix.retain(|span| {
         let stays = over == 0 || !span.content.trim().is_empty();
-        over = over.saturating_sub(if stays { 0 } else { width(&span.content) });
+        over = over.saturating_sub(if stays { 0 } else { span.width() });
         stays
     });
     let mut left = prefix.len();
@@ -534,7 +533,7 @@ fn narrow(prefix: &mut Vec<Span<'static>>, max: usize) {
         let stays = over == 0 || left == 1;
         if !stays {
             left -= 1;
-            over = over.saturating_sub(width(&span.content));
+            over = over.saturating_sub(span.width());
         }
         stays
     });

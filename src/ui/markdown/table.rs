@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::copy_hint::Mark;
 use crate::ui::text::{Line, Span};
-use crate::ui::text::{truncate, width, wrap_line, wrap_prefixed};
+use crate::ui::text::{counted, spans_width, truncate, width, wrap_line, wrap_prefixed};
 use crate::ui::theme::Role;
 
 /// Minimum width of a column (or its widest cell).
@@ -53,7 +53,7 @@ impl Table {
         let mut widths = vec![1_usize; count];
         for row in all() {
             for (cell, widest) in row.iter().zip(&mut widths) {
-                *widest = (*widest).max(cell_cols(cell));
+                *widest = (*widest).max(spans_width(cell));
             }
         }
         let room = usize::from(cols).saturating_sub(3 * (count - 1));
@@ -93,7 +93,7 @@ impl Table {
     fn draw_columns(&self, shown: &[(usize, usize)], render: &RenderContext<'_>) -> Vec<Line<'static>> {
         let widths: Vec<usize> = shown.iter().map(|(_, cols)| *cols).collect();
         let is_tall = |row: &[Cell]| {
-            shown.iter().any(|(column, cols)| row.get(*column).is_some_and(|cell| cell_cols(cell) > *cols))
+            shown.iter().any(|(column, cols)| row.get(*column).is_some_and(|cell| spans_width(cell) > *cols))
         };
         let mut out = Vec::new();
         self.draw_row(&self.head, shown, render, &mut out);
@@ -133,7 +133,7 @@ impl Table {
                     spans.push(Mark::CELL.span(format!(" {} ", render.glyphs.pipe), border));
                 }
                 let cell = lines.get(at).map(|line| line.spans.clone()).unwrap_or_default();
-                let spare = cols.saturating_sub(cell_cols(&cell));
+                let spare = cols.saturating_sub(spans_width(&cell));
                 let left = match self.alignments.get(*column) {
                     Some(Alignment::Right) => spare,
                     Some(Alignment::Center) => spare / 2,
@@ -207,18 +207,13 @@ fn window(widths: &[usize], left_out: usize, cols: usize) -> Option<Vec<(usize, 
 
 /// The line with the number of hidden columns on both sides.
 fn more(before: usize, after: usize, render: &RenderContext<'_>, cols: u16) -> Line<'static> {
-    let columns =
-        |count: usize| if count == 1 { "1 more column".to_owned() } else { format!("{count} more columns") };
+    let columns = |count| counted(count, "more column", "more columns");
     let left = if before > 0 { format!("< {}", columns(before)) } else { String::new() };
     let right = if after > 0 { format!("{} >", columns(after)) } else { String::new() };
     let fill = usize::from(cols).saturating_sub(left.len() + right.len()).clamp(2, 4);
     let blank = if left.is_empty() || right.is_empty() { String::new() } else { " ".repeat(fill) };
     let text = truncate(&format!("{left}{blank}{right}"), usize::from(cols));
     Mark::NO_LINE.row(Line::styled(text, render.theme.style(Role::TextDim)))
-}
-
-fn cell_cols(cell: &[Span<'_>]) -> usize {
-    cell.iter().map(|span| width(&span.content)).sum()
 }
 
 fn word_cols(cell: &[Span<'_>]) -> usize {

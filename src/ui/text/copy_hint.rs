@@ -5,7 +5,7 @@ use std::ops::Range;
 use ratatui::style::Style;
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::{Line, Span, grapheme_width};
+use super::{Line, Span, grapheme_width, spans_width};
 
 /// Information for copying. Marks can be combined with `|`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -72,6 +72,14 @@ pub struct Glyph<'a> {
     pub text: &'a str,
 }
 
+/// Fills a row with blanks that are not copied, up to a width.
+pub fn fill(spans: &mut Vec<Span<'static>>, cols: u16, style: Style) {
+    let spare = usize::from(cols).saturating_sub(spans_width(spans));
+    if spare > 0 {
+        spans.push(Mark::APART.span(" ".repeat(spare), style));
+    }
+}
+
 /// Whether a row has two columns with separate texts.
 pub fn has_columns(line: &Line<'_>) -> bool {
     line.spans.iter().any(|span| span.tag.mark.has(Mark::SECOND))
@@ -81,9 +89,9 @@ pub fn has_columns(line: &Line<'_>) -> bool {
 pub fn is_second(line: &Line<'_>, col: usize) -> bool {
     let mut end = 0;
     for span in &line.spans {
-        end += super::width(&span.content);
+        end += span.width();
         if span.tag.mark.has(Mark::SECOND) {
-            return col + super::width(&span.content) >= end;
+            return col + span.width() >= end;
         }
     }
     false

@@ -84,8 +84,13 @@ impl<'a> Line<'a> {
 
     /// How many columns it takes.
     pub fn width(&self) -> usize {
-        self.spans.iter().map(Span::width).sum()
+        spans_width(&self.spans)
     }
+}
+
+/// How many columns a part of a line takes.
+pub fn spans_width(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(Span::width).sum()
 }
 
 impl<'a> From<&'a str> for Span<'a> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::copy_hint::Mark;
-use super::{Line, Span, grapheme_width};
+use super::{Line, Span, grapheme_width, spans_width};
 
 /// A grapheme of a line with its position and width.
 #[derive(Clone, Copy)]
@@ -136,7 +136,7 @@ pub fn wrap_prefixed(
 ) -> Vec<Line<'static>> {
     let graphemes = Graphemes::new(line);
     let cols = usize::from(cols.max(1));
-    let fits = |prefix: &[Span<'static>]| cols.checked_sub(prefix_cols(prefix)).filter(|left| *left >= 4);
+    let fits = |prefix: &[Span<'static>]| cols.checked_sub(spans_width(prefix)).filter(|left| *left >= 4);
     let (first, first_cols) = fits(first).map_or((&[][..], cols), |left| (first, left));
     let (rest, rest_cols) = fits(rest).map_or((&[][..], cols), |left| (rest, left));
     let mut out: Vec<Line<'static>> = Vec::new();
@@ -303,10 +303,6 @@ fn trim_end(clusters: &[Cluster], from: usize, end: usize) -> usize {
         at -= 1;
     }
     if at == from { end } else { at }
-}
-
-fn prefix_cols(prefix: &[Span<'static>]) -> usize {
-    prefix.iter().map(|span| super::width(&span.content)).sum()
 }
 
 fn styled(line: &Line<'_>, spans: Vec<Span<'static>>) -> Line<'static> {

@@ -5,7 +5,7 @@
 use ratatui::layout::Position;
 
 use crate::model::Target;
-use crate::ui::text::{link, width};
+use crate::ui::text::link;
 
 use super::TranscriptView;
 
@@ -22,7 +22,7 @@ impl TranscriptView {
         let line = piece.lines.as_ref()?.get(seen.row?)?;
         let mut end = 0;
         let span = line.spans.iter().find(|span| {
-            end += width(&span.content);
+            end += span.width();
             col < end
         })?;
         link::target(span.tag.link)
