@@ -15,7 +15,7 @@ use super::diff::cache::Placed;
 use super::picture::{self, base64_bytes};
 use super::render_context::RenderContext;
 use super::text::copy_hint::Mark;
-use super::text::{self, sanitize, wrap_line, wrap_prefixed};
+use super::text::{self, boundary_before, sanitize, wrap_line, wrap_prefixed};
 use super::theme::Role;
 
 mod body;
@@ -134,8 +134,7 @@ pub(crate) fn short_lines(
 
 /// The start of a text expected to be short.
 fn head_of(text: &str) -> &str {
-    let end = (0..=SHORT_BYTES.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    text.get(..end.unwrap_or(0)).unwrap_or_default()
+    text.get(..boundary_before(text, SHORT_BYTES)).unwrap_or_default()
 }
 
 pub(crate) fn exact_lines(
@@ -159,7 +158,7 @@ pub(crate) fn exact_lines(
 /// JSON that parlor does not parse, unchanged and dimmed.
 pub(crate) fn raw_lines(raw: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let room = usize::from(cols) * RAW_LINES_MAX * 4;
-    let end = (0..=room.min(raw.len())).rev().find(|at| raw.is_char_boundary(*at)).unwrap_or(0);
+    let end = boundary_before(raw, room);
     let mut lines = plain_lines(raw.get(..end).unwrap_or_default(), Role::RawItem, render, cols);
     if lines.len() > RAW_LINES_MAX || end < raw.len() {
         lines.truncate(RAW_LINES_MAX);

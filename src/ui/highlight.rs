@@ -16,6 +16,7 @@ use std::sync::{Mutex, OnceLock};
 
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
+use super::text::boundary_before;
 use super::theme::Role;
 use crate::lock::lock;
 
@@ -101,8 +102,7 @@ fn order(key: String, sample: &str) {
     if !queue.asked.get_or_insert_default().insert(key.clone()) {
         return;
     }
-    let end = (0..=SAMPLE_MAX_BYTES.min(sample.len())).rev().find(|at| sample.is_char_boundary(*at));
-    let sample = sample.get(..end.unwrap_or(0)).unwrap_or_default().to_owned();
+    let sample = sample.get(..boundary_before(sample, SAMPLE_MAX_BYTES)).unwrap_or_default().to_owned();
     if queue.orders.is_none() {
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new().name("highlight".to_owned());

@@ -18,7 +18,7 @@ use pulldown_cmark::Options;
 
 use super::render_context::RenderContext;
 use super::text::copy_hint::Mark;
-use crate::ui::text::Line;
+use crate::ui::text::{Line, boundary_after};
 
 mod code;
 mod fence;
@@ -111,7 +111,6 @@ enum Seam {
     Word,
 }
 
-/// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
     /// Any block except a top-level fence.
@@ -432,7 +431,7 @@ fn window_end(source: &str, cut: usize, window: usize, limit: usize) -> usize {
     }
     let end = limit.min(cut + 2 * window.max(WINDOW_BYTES));
     let newline = source.as_bytes().get(cut + window..end).and_then(|rest| memchr::memchr(b'\n', rest));
-    newline.map_or(boundary(source, end), |at| cut + window + at + 1)
+    newline.map_or(boundary_after(source, end), |at| cut + window + at + 1)
 }
 
 /// Number of whitespace bytes after a position, up to the limit.
@@ -448,16 +447,11 @@ fn blank_end(source: &str, from: usize, end: usize) -> Option<usize> {
     (blanks(source, text, end) == BLANK_BYTES).then_some(line)
 }
 
-/// The next character boundary at or after a position.
-fn boundary(source: &str, at: usize) -> usize {
-    (at..source.len()).find(|at| source.is_char_boundary(*at)).unwrap_or(source.len())
-}
-
 /// Where to split an overlong text within a range of bytes: after whitespace, otherwise anywhere.
 fn word_split(source: &str, from: usize, within: usize) -> usize {
     let bytes = source.as_bytes().get(from..from + within).unwrap_or_default();
     let blank = memchr::memchr2(b' ', b'\n', bytes).map(|at| from + at + 1);
-    boundary(source, blank.unwrap_or(from + within))
+    boundary_after(source, blank.unwrap_or(from + within))
 }
 
 /// Where to split overlong lines: before one that is not indented, such as a list item, otherwise before any

@@ -9,7 +9,7 @@ use crate::ui::render_context::{RenderContext, duration, with_commas};
 use crate::ui::session_view::SessionView;
 use crate::ui::session_view::fold::{are_long, is_long_prompt};
 use crate::ui::text::copy_hint::Mark;
-use crate::ui::text::{one_line, truncate, width};
+use crate::ui::text::{boundary_after, one_line, truncate, width};
 use crate::ui::theme::Role;
 
 use super::layout::{Context, Layout, LineRun, Source, TextPart, resource_pieces};
@@ -87,13 +87,13 @@ fn lay_out_user(layout: &mut Layout, item: &Item, message: &Message, context: &C
 fn ends_of(text: &str, render: &RenderContext<'_>, cols: u16) -> Vec<Vec<Line<'static>>> {
     let text = text.trim_end_matches('\n');
     let head = after_lines(text, 0, PROMPT_HEAD_LINES).min(PROMPT_END_BYTES);
-    let head = (head..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let head = boundary_after(text, head);
     let mut tail = text.len();
     for _ in 0..PROMPT_TAIL_LINES {
         tail = text.get(..tail).and_then(|before| before.rfind('\n')).unwrap_or(head).max(head);
     }
     let tail = tail.max(text.len().saturating_sub(PROMPT_END_BYTES));
-    let tail = (tail..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let tail = boundary_after(text, tail);
     let [first, left_out, last] =
         [text.get(..head), text.get(head..tail), text.get(tail..)].map(Option::unwrap_or_default);
     let draw = |text: &str| plain_lines(text, Role::User, render, cols);
@@ -124,7 +124,7 @@ pub(super) fn after_lines(text: &str, from: usize, count: usize) -> usize {
         .get(from..to)
         .and_then(|lines| lines.bytes().take(PROMPT_PIECE_BYTES).rposition(|it| it == b'\n'));
     let to = line.map_or(max, |at| from + at + 1);
-    (to..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+    boundary_after(text, to)
 }
 
 /// Lays out the blocks of all texts, from piece `first` on, reusing unchanged ones.
@@ -222,8 +222,7 @@ fn lay_out_thought(layout: &mut Layout, item: &Item, message: &Message, context:
 fn thought_tail(message: &Message, render: &RenderContext<'_>, cols: u16) -> Vec<Line<'static>> {
     let Some(MessagePart::Text(text)) = message.parts.last() else { return Vec::new() };
     let room = usize::from(cols) * (THOUGHT_TAIL_LINES + 1) * 4;
-    let from = text.len().saturating_sub(room);
-    let from = (from..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+    let from = boundary_after(text, text.len().saturating_sub(room));
     let tail = text.get(from..).unwrap_or_default();
     // A line truncated at its start would rewrap with each chunk.
     let tail = match tail.find('\n') {

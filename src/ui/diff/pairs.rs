@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use crate::ui::text::boundary_before;
+
 /// Larger hunks are paired line by line, because comparing all pairs would be too slow.
 const PAIRS_MAX: usize = 1600;
 /// Only the start of longer lines is compared.
@@ -62,10 +64,9 @@ struct Words<'t> {
 }
 
 fn words(line: &str) -> Words<'_> {
-    let end = (0..=LINE_MAX_BYTES.min(line.len())).rev().find(|at| line.is_char_boundary(*at)).unwrap_or(0);
     let mut counts: HashMap<&str, u32> = HashMap::new();
     let mut bytes = 0;
-    let mut rest = line.get(..end).unwrap_or_default().trim();
+    let mut rest = line.get(..boundary_before(line, LINE_MAX_BYTES)).unwrap_or_default().trim();
     while let Some(first) = rest.chars().next() {
         let is_word = |ch: char| ch.is_alphanumeric() || ch == '_';
         let len = if is_word(first) {

@@ -1,6 +1,7 @@
 //! Top-level fences: found by the parser, then scanned line by line until they close.
 
-use super::{Block, BlockKind, Markdown, Seam, boundary};
+use super::{Block, BlockKind, Markdown, Seam};
+use crate::ui::text::boundary_after;
 
 /// Number of lines per block of a fence.
 const PART_LINES: usize = 64;
@@ -35,7 +36,7 @@ impl Markdown {
         let known = rest.as_bytes().get(..LINE_BYTES).unwrap_or(rest.as_bytes());
         let newline = memchr::memchr(b'\n', known);
         let is_inside = newline.is_none() && rest.len() > LINE_BYTES;
-        let line = rest.get(..newline.unwrap_or(boundary(rest, LINE_BYTES))).unwrap_or_default();
+        let line = rest.get(..newline.unwrap_or(boundary_after(rest, LINE_BYTES))).unwrap_or_default();
         let body = (start + line.len() + usize::from(!is_inside)).min(source.len());
         let line = line.trim();
         let mark = line.as_bytes().first().copied().unwrap_or(b'`');
@@ -98,7 +99,7 @@ impl Markdown {
             self.push_code(fence, fence.scanned);
             fence.begin_part();
         }
-        fence.scanned = boundary(source, fence.scanned + LINE_BYTES);
+        fence.scanned = boundary_after(source, fence.scanned + LINE_BYTES);
         self.push_code(fence, fence.scanned);
         fence.is_inside = true;
         fence.begin_part();

@@ -11,6 +11,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::ui::text::boundary_before;
+
 /// Delimiters of a placeholder: noncharacters, which do not occur in text.
 const OPEN: char = '\u{fdd0}';
 const CLOSE: char = '\u{fdd1}';
@@ -55,10 +57,7 @@ pub(super) fn display_in(source: &str, range: Range<usize>, end: usize) -> Displ
 /// needed.
 #[allow(clippy::option_option, reason = "the caller distinguishes three cases")]
 fn end_of_display(text: &str) -> Option<Option<usize>> {
-    let mut max = text.len().min(FORMULA_MAX_BYTES);
-    while !text.is_char_boundary(max) {
-        max -= 1;
-    }
+    let max = boundary_before(text, FORMULA_MAX_BYTES);
     let known = text.get(..max).unwrap_or_default();
     let close = known.get(2..).and_then(|rest| rest.find("$$"));
     let formula = known.get(..close.map_or(max, |at| at + 4)).unwrap_or_default();
@@ -121,11 +120,7 @@ fn formula_of(text: &str) -> Option<&str> {
         "\\[" => "\\]",
         _ => return None,
     };
-    let mut max = text.len().min(FORMULA_MAX_BYTES);
-    while !text.is_char_boundary(max) {
-        max -= 1;
-    }
-    let at = text.get(2..max)?.find(end)?;
+    let at = text.get(2..boundary_before(text, FORMULA_MAX_BYTES))?.find(end)?;
     let formula = text.get(..2 + at + 2)?;
     let has_blank_line = formula.split('\n').skip(1).any(|line| line.trim().is_empty());
     let is_empty = at == 0;

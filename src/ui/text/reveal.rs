@@ -10,7 +10,7 @@ use std::path::Path;
 
 use unicode_width::UnicodeWidthChar;
 
-use super::{MARKS_MAX, PICTURE_PLACEHOLDER, sanitize};
+use super::{MARKS_MAX, PICTURE_PLACEHOLDER, boundary_before, sanitize};
 use crate::escape::{is_blank, is_format};
 
 /// Longer runs of spaces and tabs in a line are counted.
@@ -290,13 +290,8 @@ pub fn clip(text: &str, max_bytes: usize) -> (&str, Option<(usize, &str)>) {
     if text.len() <= max_bytes {
         return (text, None);
     }
-    let floor = |mut at: usize| {
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    };
-    let (head, tail) = (floor(max_bytes / 4 * 3), floor(text.len() - max_bytes / 4));
+    let head = boundary_before(text, max_bytes / 4 * 3);
+    let tail = boundary_before(text, text.len() - max_bytes / 4);
     let end = text.get(tail..).unwrap_or_default();
     (text.get(..head).unwrap_or_default(), Some((tail - head, end)))
 }

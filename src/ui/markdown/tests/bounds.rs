@@ -138,7 +138,7 @@ fn cost_of_a_chunk_is_limited_by_the_open_block() {
         let mut markdown = Markdown::default();
         let mut at = 0;
         while at < source.len() {
-            at = boundary(&source, at + CHUNK);
+            at = boundary_after(&source, at + CHUNK);
             let before = markdown.stats();
             markdown.update(&source[..at], false);
             let after = markdown.stats();
@@ -161,7 +161,7 @@ fn split_blocks_do_not_depend_on_chunks() {
         let mut streamed = Markdown::default();
         let mut at = 0;
         while at < source.len() {
-            at = boundary(&source, at + 2999);
+            at = boundary_after(&source, at + 2999);
             streamed.update(&source[..at], false);
         }
         streamed.update(&source, true);
