@@ -11,7 +11,6 @@ pub(super) mod edge;
 mod edits;
 mod history;
 mod kills;
-mod line_break;
 mod vim;
 mod vim_keys;
 
@@ -121,7 +120,6 @@ impl Composer {
         self.area.lines().first().is_some_and(|line| line.starts_with('!'))
     }
 
-    /// Whether the prompt is empty.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
     }
@@ -323,8 +321,7 @@ impl Composer {
         let (top, _) = self.area.scroll_offset();
         let DataCursor(row, col) = self.area.cursor();
         let DataCursor(_, from) = self.area.screen_to_data(screen.row, 0);
-        let line = self.area.lines().get(row).map(String::as_str).unwrap_or_default();
-        let before: String = line.chars().skip(from).take(col.saturating_sub(from)).collect();
+        let before: String = self.line(row).chars().skip(from).take(col.saturating_sub(from)).collect();
         let cols = if before.contains('\t') { screen.col } else { text::width(&before) };
         let x = u16::try_from(cols).unwrap_or(u16::MAX).min(position.width.saturating_sub(1));
         let y = u16::try_from(screen.row).unwrap_or(u16::MAX).saturating_sub(top);

@@ -87,7 +87,6 @@ pub struct Drawn {
     pub weight: usize,
 }
 
-/// The rows of an image.
 #[derive(Debug, Clone)]
 pub enum PictureRows {
     /// Cells with symbols and colours.
@@ -258,10 +257,18 @@ pub fn lines(
         cache.looks += 1;
         let used = cache.looks;
         let blank = |rows: u16| vec![Mark::NO_LINE.row(Line::default()); usize::from(rows)];
+        // The dimensions may be known from another width.
+        let known = |entries: &HashMap<Key, Entry>| {
+            let known = entries.iter().find(|(other, _)| other.position == position);
+            known.and_then(|(_, entry)| entry.state.facts().cloned())
+        };
+        let pending = |facts: Option<&Facts>| {
+            let mut lines = blank(facts.map_or(0, |facts| grid.fit(facts.pixels, cols).1));
+            lines.push(caption(facts, None));
+            lines
+        };
         let Some(entry) = cache.entries.get_mut(&key) else {
-            // The dimensions are known from another width.
-            let known = cache.entries.iter().find(|(other, _)| other.position == position);
-            let facts = known.and_then(|(_, entry)| entry.state.facts().cloned());
+            let facts = known(&cache.entries);
             if cache.entries.len() >= KNOWN_MAX {
                 cache.forget_the_gone();
             }
@@ -271,21 +278,11 @@ pub fn lines(
             cache.entries.retain(|key, entry| !is_overtaken(key) || !matches!(entry.state, State::Wanted));
             cache.entries.insert(key, Entry { data: data.downgrade(), state: State::Wanted, used });
             cache.wanted.push((key, data.clone()));
-            let rows = facts.as_ref().map_or(0, |facts| grid.fit(facts.pixels, cols).1);
-            let mut lines = blank(rows);
-            lines.push(caption(facts.as_ref(), None));
-            return lines;
+            return pending(facts.as_ref());
         };
         entry.used = used;
         match &entry.state {
-            State::Wanted => {
-                let facts = cache.entries.iter().find(|(other, _)| other.position == position);
-                let facts = facts.and_then(|(_, entry)| entry.state.facts());
-                let rows = facts.map_or(0, |facts| grid.fit(facts.pixels, cols).1);
-                let mut lines = blank(rows);
-                lines.push(caption(facts, None));
-                lines
-            }
+            State::Wanted => pending(known(&cache.entries).as_ref()),
             State::Drawn { facts, rows, .. } => {
                 let mut lines = rows.clone();
                 lines.push(caption(Some(facts), None));

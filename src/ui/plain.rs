@@ -23,7 +23,7 @@ use crate::ui::session_view::SessionView;
 use super::cells::layout::{Context, Layout, LineRun, Screens, Source};
 use super::cells::{block_lines, kind_word, title};
 use super::render_context::{Glyphs, RenderContext, duration};
-use super::text::{one_line, sanitize};
+use super::text::{counted, one_line, sanitize};
 use super::theme::Theme;
 
 pub mod question;
@@ -434,8 +434,7 @@ fn end_of(session: &Session, turn: u32) -> &'static str {
 fn say_queue(session: &Session, printed: &mut PrintedSession, out: &mut String) {
     let count = session.outbox.queue_len();
     if count > printed.queued {
-        let prompts = if count == 1 { "prompt" } else { "prompts" };
-        let _ = writeln!(out, "({count} {prompts} queued.)");
+        let _ = writeln!(out, "({} queued.)", counted(count, "prompt", "prompts"));
     }
     printed.queued = count;
 }

@@ -101,6 +101,18 @@ impl Composer {
         is_change
     }
 
+    /// Replaces the backslash before the cursor with a line break, for terminals that do not report Shift+Enter. Returns
+    /// whether there was one.
+    pub(in crate::ui) fn break_at_backslash(&mut self) -> bool {
+        let DataCursor(row, col) = self.area.cursor();
+        if col.checked_sub(1).and_then(|before| self.line(row).chars().nth(before)) != Some('\\') {
+            return false;
+        }
+        self.erase(-1);
+        self.new_line();
+        true
+    }
+
     /// Number of chars in the grapheme or label before the cursor; 0 at the start of a line.
     pub(super) fn before(&self) -> usize {
         let DataCursor(row, col) = self.area.cursor();

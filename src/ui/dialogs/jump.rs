@@ -9,6 +9,7 @@ use crate::core::state::outline::{Only, is_failure, is_running};
 use crate::core::{Cx, Effect, Item, ItemBody, MessagePart, Session, ToolCall, TurnEnd, ViewCommand};
 use crate::model::{Action, ItemId, Role, SessionKey, ToolKind, ToolStatus, pasted_label};
 use crate::ui::App;
+use crate::ui::cells::kind_word;
 use crate::ui::session_view::SessionView;
 use crate::ui::session_view::search::title;
 
@@ -267,10 +268,7 @@ fn row(item: &Item, view: &SessionView, session: &Session) -> Option<Row> {
 /// The label of a call in the outline; reads and searches are omitted unless they failed.
 fn call_word(tool: &ToolCall) -> Option<&'static str> {
     let word = match tool.kind {
-        ToolKind::Edit => "edit",
-        ToolKind::Delete => "delete",
-        ToolKind::Move => "move",
-        ToolKind::Execute => "run",
+        ToolKind::Edit | ToolKind::Delete | ToolKind::Move | ToolKind::Execute => kind_word(tool.kind),
         _ if tool.diffs().next().is_some() => "edit",
         _ if tool.status == ToolStatus::Failed || !tool.status.is_final() => "call",
         _ => return None,

@@ -13,33 +13,26 @@ const INERT: char = '\u{2060}';
 
 /// The text with overly wide tables disabled, for drawing.
 pub(super) fn without_wide_tables(text: &str) -> Cow<'_, str> {
-    let bars = wide_rules(text);
-    if bars.is_empty() {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + bars.len() * INERT.len_utf8());
-    let mut from = 0;
-    for bar in bars {
-        out.push_str(text.get(from..bar).unwrap_or_default());
-        out.push(INERT);
-        from = bar;
-    }
-    out.push_str(text.get(from..).unwrap_or_default());
-    Cow::Owned(out)
+    marked(text, INERT, "")
 }
 
 /// The same for finding blocks: all offsets are preserved.
 pub(super) fn with_wide_tables_hidden(text: &str) -> Cow<'_, str> {
+    marked(text, 'x', "|")
+}
+
+/// The text with a mark before the first bar of overly wide tables, or instead of it if it is `replaced`.
+fn marked<'t>(text: &'t str, mark: char, replaced: &str) -> Cow<'t, str> {
     let bars = wide_rules(text);
     if bars.is_empty() {
         return Cow::Borrowed(text);
     }
-    let mut out = String::with_capacity(text.len());
+    let mut out = String::with_capacity(text.len() + bars.len() * mark.len_utf8());
     let mut from = 0;
     for bar in bars {
         out.push_str(text.get(from..bar).unwrap_or_default());
-        out.push('x');
-        from = bar + 1;
+        out.push(mark);
+        from = bar + replaced.len();
     }
     out.push_str(text.get(from..).unwrap_or_default());
     Cow::Owned(out)

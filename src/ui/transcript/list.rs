@@ -3,7 +3,7 @@
 use crate::core::{Item, ItemBody, OpenRequestKind, Session};
 use crate::model::{ItemId, Role as Speaker, ToolContent};
 use crate::ui::cells::is_asked_first;
-use crate::ui::cells::layout::{Context, Layout};
+use crate::ui::cells::layout::{Context, Layout, LineRun};
 use crate::ui::picture;
 use crate::ui::render_context::RenderContext;
 use crate::ui::session_view::SessionView;
@@ -39,10 +39,7 @@ impl<'a> List<'a> {
             Anchor::At(position) => Some(self.clamp(position)),
         };
         for request in std::mem::take(&mut self.view.scroll_requests) {
-            let from = match top {
-                Some(position) => position,
-                None => self.up(self.end(), height),
-            };
+            let from = top.unwrap_or_else(|| self.up(self.end(), height));
             let page = i32::try_from(height.saturating_sub(2).max(1)).unwrap_or(i32::MAX);
             top = match request {
                 ScrollRequest::Lines(lines) => self.moved(from, lines),
@@ -56,10 +53,7 @@ impl<'a> List<'a> {
         if let Some(hit) = find::locate(self)
             && std::mem::take(&mut self.view.wants_hit)
         {
-            let from = match top {
-                Some(position) => position,
-                None => self.up(self.end(), height),
-            };
+            let from = top.unwrap_or_else(|| self.up(self.end(), height));
             if !self.is_on_screen(from, hit) {
                 top = Some(self.up(hit, height / 3));
             }
@@ -204,33 +198,29 @@ impl<'a> List<'a> {
     /// Number of rows of a piece, including the blank line before the item for the first one.
     pub fn rows(&mut self, item: usize, piece: usize) -> usize {
         let gap = if piece == 0 { self.gap_before(item) } else { 0 };
-        let (Some(source), Some(cell)) = (self.items.get(item), self.view.cells.get_mut(&item)) else {
-            return 0;
-        };
-        let is_known = cell.layout.pieces.get(piece).is_some_and(|piece| piece.height.is_some());
-        if !is_known {
-            self.view.warm.push_back((item, piece));
-        }
-        let mut context = Context {
-            session: self.session,
-            view: self.session_view,
-            render: self.render,
-            cols: self.cols,
-            screens: &mut self.view.screens,
-        };
-        let rows = cell.layout.height(piece, source, &mut context);
-        if !is_known {
-            self.view.built += cell.layout.built(piece);
-        }
-        rows + gap
+        let is_cold = |piece: Option<&LineRun>| piece.is_none_or(|piece| piece.height.is_none());
+        let rows =
+            self.build(item, piece, is_cold, |layout, source, context| layout.height(piece, source, context));
+        rows.map_or(0, |rows| rows + gap)
     }
 
     /// Draws the lines of a piece if they are missing.
     pub fn draw_piece(&mut self, item: usize, piece: usize) {
-        let (Some(source), Some(cell)) = (self.items.get(item), self.view.cells.get_mut(&item)) else {
-            return;
-        };
-        let is_cold = cell.layout.pieces.get(piece).is_some_and(|piece| piece.lines.is_none());
+        let is_cold = |piece: Option<&LineRun>| piece.is_some_and(|piece| piece.lines.is_none());
+        self.build(item, piece, is_cold, |layout, source, context| layout.draw(piece, source, context));
+    }
+
+    /// Builds something of a piece; one that is cold before stays in memory for some time. `None`: there is no such
+    /// item.
+    fn build<T>(
+        &mut self,
+        item: usize,
+        piece: usize,
+        is_cold: impl Fn(Option<&LineRun>) -> bool,
+        build: impl FnOnce(&mut Layout, &Item, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let (source, cell) = (self.items.get(item)?, self.view.cells.get_mut(&item)?);
+        let is_cold = is_cold(cell.layout.pieces.get(piece));
         if is_cold {
             self.view.warm.push_back((item, piece));
         }
@@ -241,10 +231,11 @@ impl<'a> List<'a> {
             cols: self.cols,
             screens: &mut self.view.screens,
         };
-        cell.layout.draw(piece, source, &mut context);
+        let built = build(&mut cell.layout, source, &mut context);
         if is_cold {
             self.view.built += cell.layout.built(piece);
         }
+        Some(built)
     }
 
     /// Number of pieces of an item; lays it out if its drawing is outdated.

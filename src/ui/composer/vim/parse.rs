@@ -122,7 +122,6 @@ pub struct Object {
     pub is_around: bool,
 }
 
-/// A kind of text object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     Word(bool),
@@ -141,7 +140,6 @@ pub enum Parsed {
     Invalid,
 }
 
-/// Maximum count.
 const MAX: usize = 100_000;
 
 /// The reason why keys are not a command.
@@ -228,23 +226,28 @@ impl Reader<'_> {
             'o' => Verb::Insert(Start::LineBelow),
             'O' => Verb::Insert(Start::LineAbove),
             'R' => Verb::Overwrite,
-            'r' => Verb::ReplaceWith(self.next()?),
             '~' => Verb::ToggleCase,
-            'J' => Verb::Join(true),
-            'p' => Verb::Put(false),
-            'P' => Verb::Put(true),
             'u' => Verb::Undo,
             '\u{12}' => Verb::Redo,
             '.' => Verb::Repeat,
-            'v' => Verb::Select(false),
-            'V' => Verb::Select(true),
             'g' => match self.next()? {
                 key @ ('~' | 'u' | 'U') => self.operand(of_case(key), key, count)?,
                 'i' => Verb::Insert(Start::LastInsert),
-                'v' => Verb::Reselect,
-                'J' => Verb::Join(false),
-                other => Verb::Move(after_g(other)?),
+                other => shared_after_g(other)?,
             },
+            other => self.shared(other)?,
+        })
+    }
+
+    /// A key that means the same with and without a selection.
+    fn shared(&mut self, key: char) -> Result<Verb, Stop> {
+        Ok(match key {
+            'r' => Verb::ReplaceWith(self.next()?),
+            'J' => Verb::Join(true),
+            'p' => Verb::Put(false),
+            'P' => Verb::Put(true),
+            'v' => Verb::Select(false),
+            'V' => Verb::Select(true),
             other => Verb::Move(self.motion(other)?),
         })
     }
@@ -280,21 +283,13 @@ impl Reader<'_> {
             '~' => selection(Operator::ToggleCase, false),
             'u' => selection(Operator::Lower, false),
             'U' => selection(Operator::Upper, false),
-            'J' => Verb::Join(true),
-            'p' => Verb::Put(false),
-            'P' => Verb::Put(true),
-            'r' => Verb::ReplaceWith(self.next()?),
             'o' | 'O' => Verb::OtherEnd,
-            'v' => Verb::Select(false),
-            'V' => Verb::Select(true),
             key @ ('i' | 'a') => Verb::Extend(self.object(key == 'a')?),
             'g' => match self.next()? {
                 key @ ('~' | 'u' | 'U') => selection(of_case(key), false),
-                'J' => Verb::Join(false),
-                'v' => Verb::Reselect,
-                other => Verb::Move(after_g(other)?),
+                other => shared_after_g(other)?,
             },
-            other => Verb::Move(self.motion(other)?),
+            other => self.shared(other)?,
         })
     }
 
@@ -357,6 +352,14 @@ impl Reader<'_> {
             _ => return Err(Stop::Invalid),
         })
     }
+}
+
+fn shared_after_g(key: char) -> Result<Verb, Stop> {
+    Ok(match key {
+        'J' => Verb::Join(false),
+        'v' => Verb::Reselect,
+        other => Verb::Move(after_g(other)?),
+    })
 }
 
 fn after_g(key: char) -> Result<Motion, Stop> {
