@@ -168,18 +168,14 @@ fn draw_frame(app: &App, view: &mut ViewState, theme: &Theme, buf: &mut Canvas) 
         request_view: &app.request_view,
         keys: focus::key_facts(app, view.now),
         render: RenderContext {
-            theme,
             glyphs: view.glyphs,
-            now: view.now,
             spinner: view.spinner,
             diff_layout: app.diff_layout,
             shows_thoughts: app.shows_thoughts,
-            folder: session.workspace.folder(),
             home: home.as_deref().filter(|_| session.workspace.remote.is_none()),
-            sideways: None,
             numbers_code: view.numbers_code,
-            wraps: true,
             history_keys: HistoryKeys::of(&keymap),
+            ..RenderContext::new(theme, session.workspace.folder(), view.now)
         },
         keymap: &keymap,
         pending: pending.as_deref(),
@@ -367,21 +363,16 @@ pub fn event_after_frame(app: &App, view: &ViewState) -> Option<Event> {
 /// The text selected on the screen, without soft wraps; `None` if nothing is selected.
 pub fn selected_text(app: &App, view: &mut ViewState, theme: &Theme) -> Option<String> {
     let session = app.state.active_session()?;
-    let (glyphs, now, spinner) = (view.glyphs, view.now, view.spinner);
     let (home, keymap) = (view.home.clone(), view.keymap.clone());
     let render = RenderContext {
-        theme,
-        glyphs,
-        now,
-        spinner,
+        glyphs: view.glyphs,
+        spinner: view.spinner,
         diff_layout: app.diff_layout,
         shows_thoughts: app.shows_thoughts,
-        folder: session.workspace.folder(),
         home: home.as_deref().filter(|_| session.workspace.remote.is_none()),
-        sideways: None,
-        numbers_code: false,
         wraps: view.wraps,
         history_keys: HistoryKeys::of(&keymap),
+        ..RenderContext::new(theme, session.workspace.folder(), view.now)
     };
     transcript::selected_text(session, app.shown(), view.transcript_mut()?, &render)
 }
