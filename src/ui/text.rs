@@ -312,13 +312,13 @@ pub fn ellipsis() -> char {
     if is_wide() { '~' } else { '…' }
 }
 
-/// Replaces tabs by spaces up to the next tab stop, counting from column `start`.
-pub fn expand_tabs(text: &str, start: usize) -> Cow<'_, str> {
+/// Replaces tabs by spaces up to the next tab stop.
+pub fn expand_tabs(text: &str) -> Cow<'_, str> {
     if !text.contains('\t') {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    let mut col = start;
+    let mut col = 0;
     for (index, piece) in text.split('\t').enumerate() {
         if index > 0 {
             let fill = TAB_COLS - col % TAB_COLS;

@@ -87,7 +87,7 @@ pub(super) fn command_lines(command: &str, render: &RenderContext<'_>, cols: u16
         let lead = if index == 0 { "$ " } else { "  " };
         let line = Line::from(vec![
             Mark::APART.span(lead, render.theme.style(Role::TextDim)),
-            Span::styled(expand_tabs(line, 0).into_owned(), style),
+            Span::styled(expand_tabs(line).into_owned(), style),
         ]);
         out.extend(wrap_whole(&line, cols));
     }

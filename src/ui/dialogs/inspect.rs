@@ -208,7 +208,7 @@ impl Laid {
                 let row = |at: usize| match (rows.get(at), note) {
                     (Some(row), _) => {
                         let row = text.get(row.start as usize..row.end as usize).unwrap_or_default();
-                        Line::from(ctx.span(Role::Dialog, expand_tabs(row, 0).into_owned()))
+                        Line::from(ctx.span(Role::Dialog, expand_tabs(row).into_owned()))
                     }
                     (None, note) => Line::from(ctx.span(Role::TextDim, note.clone().unwrap_or_default())),
                 };
@@ -254,7 +254,7 @@ fn lay_out(ctx: &FrameContext, raw: &str, cols: u16) -> Laid {
     let mut highlighter = highlight::start("json", &text);
     let mut out = Vec::new();
     for line in text.lines() {
-        let line = expand_tabs(line, 0);
+        let line = expand_tabs(line);
         let runs = highlighter.as_mut().map_or_else(|| vec![(0..line.len(), None)], |open| open.line(&line));
         let spans: Vec<Span<'static>> = runs
             .into_iter()

@@ -348,7 +348,7 @@ const EMPTY: Row = Row { kind: RowKind::Context, old_line: 0, new_line: 0, start
 
 /// The text of a row for drawing, with hidden characters shown.
 pub(super) fn clean(text: &str) -> String {
-    expand_tabs(&reveal_bytes(text), 0).into_owned()
+    expand_tabs(&reveal_bytes(text)).into_owned()
 }
 
 /// Splits a text at the boundaries of syntax runs and word highlighting.

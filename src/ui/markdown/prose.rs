@@ -417,7 +417,7 @@ impl<'a> Writer<'a> {
             if line.is_empty() {
                 continue;
             }
-            let line = expand_tabs(line, 0);
+            let line = expand_tabs(line);
             let Some(spans) = self.lines.last_mut() else { continue };
             match spans.last_mut() {
                 Some(last) if (last.style, last.tag.link) == (style, number) => {

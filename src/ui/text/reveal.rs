@@ -176,12 +176,12 @@ pub fn reveal_lines(text: &str) -> Vec<Shown> {
         if line.is_empty() || is_marked_blank(line) {
             blank += 1;
             if blank <= BLANK_LINES_MAX {
-                marked.push(super::expand_tabs(&count_blanks(line), 0).into_owned());
+                marked.push(super::expand_tabs(&count_blanks(line)).into_owned());
             }
             continue;
         }
         push_blank(&mut out, std::mem::take(&mut blank), std::mem::take(&mut marked));
-        out.push(Shown::Line(super::expand_tabs(&count_blanks(line), 0).into_owned()));
+        out.push(Shown::Line(super::expand_tabs(&count_blanks(line)).into_owned()));
     }
     // The final line end is not a blank line.
     if text.ends_with('\n') || text.is_empty() {

@@ -75,7 +75,7 @@ pub fn target(
             exclusive(to).filter(|target| target.at != at)
         }
         Motion::WordEnd(is_big) => {
-            word_end(&mut walk, times, *is_big, false, false);
+            word_end(&mut walk, times, *is_big, false);
             inclusive(walk.on_char(walk.at)).filter(|target| target.at != at || operates)
         }
         Motion::WordBack(is_big) => {
@@ -218,9 +218,9 @@ pub fn word_back(text: &mut Text, times: usize, is_big: bool) -> bool {
     true
 }
 
-/// Moves to the end of a word. `stays`: a word that ends at the cursor counts. `stops`: an empty line counts as a word.
-pub fn word_end(text: &mut Text, times: usize, is_big: bool, mut stays: bool, stops: bool) -> bool {
-    'words: for _ in 0..times {
+/// Moves to the end of a word. `stays`: a word that ends at the cursor counts.
+pub fn word_end(text: &mut Text, times: usize, is_big: bool, mut stays: bool) -> bool {
+    for _ in 0..times {
         let class = text.class(text.at, is_big);
         if text.forward() == Step::Stuck {
             return false;
@@ -231,10 +231,6 @@ pub fn word_end(text: &mut Text, times: usize, is_big: bool, mut stays: bool, st
             }
         } else if !stays || class == BLANK {
             while text.class(text.at, is_big) == BLANK {
-                if stops && text.is_empty_line(text.at) {
-                    stays = false;
-                    continue 'words;
-                }
                 if text.forward() == Step::Stuck {
                     return false;
                 }

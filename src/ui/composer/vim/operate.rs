@@ -137,7 +137,7 @@ impl Vim {
                 {
                     // `cw` does not change the blanks after the word.
                     let mut walk = text.clone();
-                    word_end(&mut walk, times, *is_big, true, false);
+                    word_end(&mut walk, times, *is_big, true);
                     let end = text.after(text.on_char(walk.at));
                     return Some(Region { range: at..end, is_lines: false, from: at, is_large: false });
                 }

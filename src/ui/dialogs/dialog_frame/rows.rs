@@ -13,7 +13,7 @@ pub(in crate::ui::dialogs) fn wrapped(ctx: &FrameContext, role: Role, source: &s
     let clean = text::sanitize(source);
     clean
         .lines()
-        .flat_map(|line| text::wrap_line(&Line::from(ctx.span(role, text::expand_tabs(line, 0))), cols))
+        .flat_map(|line| text::wrap_line(&Line::from(ctx.span(role, text::expand_tabs(line))), cols))
         .map(Row::from)
         .collect()
 }
