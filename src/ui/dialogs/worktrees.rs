@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
+use crate::core::Cx;
 use crate::core::lifecycle::operations;
-use crate::core::{Cx, State};
 use crate::model::{Worktree, WorktreeJob, WorktreeNews};
 use crate::ui::App;
 
 use super::layer::Flow;
-use super::picker::{About, List, Picker, PickerRow};
+use super::picker::{List, Picker, PickerRow};
 
 #[derive(Debug)]
 pub struct Worktrees;
@@ -24,6 +24,7 @@ impl List for Worktrees {
     type Item = Choice;
 
     const SHOWS_VALUES: bool = true;
+    const SHOWS_DETAIL: bool = true;
 
     fn pick(&mut self, choice: Choice, app: &mut App, cx: &mut Cx) -> Flow {
         match choice {
@@ -43,10 +44,6 @@ impl List for Worktrees {
             Choice::Job(job) => operations::worktree_job(&app.state, job, cx),
         }
         Flow::Close
-    }
-
-    fn about(&self, _state: &State, _choice: Option<&Choice>) -> About {
-        About::Detail
     }
 }
 
