@@ -111,18 +111,18 @@ fn serve(job: &SessionsJob, data_dir: &Path, mut world: World<'_>) -> anyhow::Re
             let row = find(&store, &world.folder, id)?;
             match json {
                 true => export::json(&store, &row)?,
-                false => export::markdown(&store, &row)?,
+                false => export::markdown(&store, &row, false)?,
             }
         }
         SessionsJob::Search(args) => search(&store, args, &world)?,
-        SessionsJob::Export { id, format, output, force, json } => {
+        SessionsJob::Export { id, format, redact, output, force, json } => {
             let row = find(&store, &world.folder, id)?;
             match output {
                 Some(file) => {
                     let file = export::File { path: file, replaces: *force, tells_json: *json };
-                    export::to_file(&store, &row, *format, &file, &mut world)?
+                    export::to_file(&store, &row, (*format, *redact), &file, &mut world)?
                 }
-                None => export::text(&store, &row, *format)?,
+                None => export::text(&store, &row, *format, *redact)?,
             }
         }
         SessionsJob::Import { files, json } => import::import(&store, files, *json)?,

@@ -68,6 +68,8 @@ impl ArchiveRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportForm {
     Markdown,
+    /// Markdown in which what looks like a secret is hidden.
+    Redacted,
     Json,
     /// One self-contained page.
     Html,

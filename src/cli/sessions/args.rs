@@ -30,6 +30,9 @@ pub enum SessionsJob {
         /// Format of the export
         #[arg(long, value_enum, default_value = "markdown")]
         format: Format,
+        /// Replace what looks like a key or password by `*`; not for JSON
+        #[arg(long)]
+        redact: bool,
         /// File to write [default: standard output]
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,

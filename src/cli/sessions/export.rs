@@ -11,6 +11,7 @@ use super::page::{self, Call, Picture, Section};
 use super::{Format, World, html, time};
 use crate::host::os::{files, private};
 use crate::model::ExportForm;
+use crate::redact::{find, masked};
 use crate::store::{Document, SessionRow, Store, pretty};
 use crate::ui::text::sanitize;
 
@@ -37,7 +38,7 @@ struct Written<'a> {
 pub fn to_file(
     store: &Store,
     row: &SessionRow,
-    format: Format,
+    (format, hides_secrets): (Format, bool),
     file: &File<'_>,
     world: &mut World<'_>,
 ) -> anyhow::Result<String> {
@@ -50,7 +51,7 @@ pub fn to_file(
             bail!("{path} already exists; pass another file, or --force to replace it");
         }
     }
-    let text = text(store, row, format)?;
+    let text = text(store, row, format, hides_secrets)?;
     write_file(file.path, &text, replaces)?;
     Ok(if file.tells_json {
         let file = file.path.to_string_lossy().into_owned();
@@ -61,20 +62,45 @@ pub fn to_file(
 }
 
 /// The session in a format.
-pub fn text(store: &Store, row: &SessionRow, format: Format) -> anyhow::Result<String> {
+pub fn text(store: &Store, row: &SessionRow, format: Format, hides_secrets: bool) -> anyhow::Result<String> {
     Ok(match format {
-        Format::Markdown => markdown(store, row)?,
+        Format::Markdown => markdown(store, row, hides_secrets)?,
+        // Its texts are in parts as they arrived, so a secret may be in two of them.
+        Format::Json if hides_secrets => {
+            bail!("secrets cannot be hidden in JSON; export Markdown or HTML")
+        }
         Format::Json => json(store, row)?,
         Format::Html => {
-            let (events, unreadable_count) = store.events(&row.uid)?;
-            html::page(row, &page::pieces(events), unreadable_count)
+            let (row, sections, unreadable_count) = for_reading(store, row, hides_secrets)?;
+            html::page(&row, &sections, unreadable_count)
         }
     })
 }
 
+/// The text with `*` in place of what looks like a secret.
+fn hide(text: &str) -> String {
+    masked(text, &find(text))
+}
+
+/// The metadata and sections, and the number of events that cannot be read.
+fn for_reading(
+    store: &Store,
+    row: &SessionRow,
+    hides_secrets: bool,
+) -> anyhow::Result<(SessionRow, Vec<Section>, u64)> {
+    let (events, unreadable_count) = store.events(&row.uid)?;
+    let (mut row, mut sections) = (row.clone(), page::pieces(events));
+    if hides_secrets {
+        sections.iter_mut().for_each(|section| section.map_texts(hide));
+        row.title = row.title.as_deref().map(hide);
+        row.first_prompt = row.first_prompt.as_deref().map(hide);
+    }
+    Ok((row, sections, unreadable_count))
+}
+
 /// A session as Markdown, for a prompt that mentions it. Errors are for display.
 pub fn transcript(store: &Store, uid: &str) -> Result<String, String> {
-    let text = || markdown(store, &store.find(uid)?);
+    let text = || markdown(store, &store.find(uid)?, false);
     text().map_err(|error| format!("{error:#}"))
 }
 
@@ -95,12 +121,14 @@ fn file_name(title: &str) -> String {
 /// Exports a session to a new file in a folder, and returns its path. Errors are for display.
 pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) -> Result<PathBuf, String> {
     let (format, extension) = match form {
-        ExportForm::Markdown => (Format::Markdown, "md"),
+        ExportForm::Markdown | ExportForm::Redacted => (Format::Markdown, "md"),
         ExportForm::Json => (Format::Json, "json"),
         ExportForm::Html => (Format::Html, "html"),
     };
     let row = store.find(uid).map_err(|error| format!("{error:#}"))?;
-    let name = file_name(row.title.as_deref().or(row.first_prompt.as_deref()).unwrap_or(uid));
+    let hides_secrets = form == ExportForm::Redacted;
+    let name = row.title.as_deref().or(row.first_prompt.as_deref()).unwrap_or(uid);
+    let name = file_name(&if hides_secrets { hide(name) } else { name.to_owned() });
     // Existing files are not replaced.
     let free = (1..1000)
         .map(|number| match number {
@@ -109,7 +137,7 @@ pub fn export_into(store: &Store, uid: &str, form: ExportForm, folder: &Path) ->
         })
         .find(|path| path.symlink_metadata().is_err());
     let Some(path) = free else { return Err(format!("Too many exports in {}.", folder.display())) };
-    let write = || write_file(&path, &text(store, &row, format)?, false);
+    let write = || write_file(&path, &text(store, &row, format, hides_secrets)?, false);
     write().map(|()| path.clone()).map_err(|error| format!("{error:#}"))
 }
 
@@ -155,16 +183,16 @@ pub fn json(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
 }
 
 /// The session as Markdown.
-pub fn markdown(store: &Store, row: &SessionRow) -> anyhow::Result<String> {
-    let (events, unreadable_count) = store.events(&row.uid)?;
+pub fn markdown(store: &Store, row: &SessionRow, hides_secrets: bool) -> anyhow::Result<String> {
+    let (row, sections, unreadable_count) = for_reading(store, row, hides_secrets)?;
     let mut text = format!("# {}\n\n", row.name().lines().next().unwrap_or_default());
-    for (name, value) in facts(row) {
+    for (name, value) in facts(&row) {
         let _ = writeln!(text, "- {name}: {value}");
     }
     if let Some(note) = unreadable_note(unreadable_count) {
         let _ = writeln!(text, "\n> {note}");
     }
-    for piece in page::pieces(events) {
+    for piece in sections {
         text.truncate(text.trim_end().len());
         text.push_str("\n\n");
         match piece {

@@ -33,6 +33,26 @@ pub enum Section {
     },
 }
 
+impl Section {
+    /// Replaces each text by that of a function, but no image.
+    pub fn map_texts(&mut self, change: impl Fn(&str) -> String) {
+        let texts: Vec<&mut String> = match self {
+            Self::Prompt(text) | Self::Answer(text) | Self::Thought(text) | Self::Notice { text, .. } => {
+                vec![text]
+            }
+            Self::Picture(picture) => vec![&mut picture.alt],
+            Self::Call(Call { title, status: _, command, diffs, notes, output, pictures }) => {
+                let diffs = diffs.iter_mut().flat_map(|(path, diff)| [path, diff]);
+                let pictures = pictures.iter_mut().map(|picture| &mut picture.alt);
+                [title, output].into_iter().chain(command).chain(diffs).chain(notes).chain(pictures).collect()
+            }
+        };
+        for text in texts {
+            *text = change(text);
+        }
+    }
+}
+
 /// An image as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {

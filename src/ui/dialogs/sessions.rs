@@ -453,6 +453,7 @@ fn ask_export(state: &mut State, uid: &str, name: &str) {
         ("Markdown, for reading", ExportForm::Markdown),
         ("JSON with all events, for import", ExportForm::Json),
         ("HTML, single self-contained page", ExportForm::Html),
+        ("Markdown, with likely secrets hidden", ExportForm::Redacted),
     ];
     let answers = forms.map(|(label, form)| {
         let job = StoreJob::Export { uid: uid.to_owned(), form, folder: folder.clone() };

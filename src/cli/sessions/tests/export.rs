@@ -65,6 +65,32 @@ fn existing_files_are_replaced_only_with_force_or_confirmation() {
 }
 
 #[test]
+fn secrets_are_hidden_in_exports_for_reading() {
+    let fixture = Fixture::new();
+    let key = format!("ghp_{}", "aB3xK9mQ7zT2pL5wR8cV".repeat(2));
+    let mut tool = ToolCallPatch::new("t".into());
+    tool.title = Patch::Set(format!("curl {key}"));
+    tool.output_text = Patch::Set(format!("token=\"{key}\"").into());
+    let id = fixture.record_all(
+        "/here",
+        &format!("use {key}"),
+        vec![Record::Update(SessionUpdate::Tool(Box::new(tool)))],
+    );
+    for format in ["markdown", "html"] {
+        let text = fixture.run(&["export", &id, "--format", format]);
+        assert!(text.matches(&key).count() >= 3, "{format}: {text}");
+        let text = fixture.run(&["export", &id, "--format", format, "--redact"]);
+        assert!(!text.contains("ghp_") && text.contains("use ****"), "{format}: {text}");
+    }
+    let error = fixture.try_run(&["export", &id, "--format", "json", "--redact"], None).unwrap_err();
+    assert_eq!(error.to_string(), "secrets cannot be hidden in JSON; export Markdown or HTML");
+    let file = export::export_into(&fixture.store, &id, ExportForm::Redacted, fixture.dir.path()).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("use ****") && !text.contains("ghp_"), "{text}");
+    assert!(!file.to_string_lossy().to_lowercase().contains("ab3x"), "{file:?}");
+}
+
+#[test]
 fn exports_say_who_decided() {
     let fixture = Fixture::new();
     let option =
