@@ -411,9 +411,8 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
         let line = ctx.span(Role::Status, format!("mouse capture off{key}"));
         pieces.push(StatusSegment { line: line.into(), action: None, rank: 4 });
     }
-    if let Some(piece) = after(ctx) {
-        pieces.push(piece);
-    }
+    pieces.extend(unreported(ctx));
+    pieces.extend(after(ctx));
     if let Some(key) = ctx.key(Context::Main, Action::OpenHelp) {
         let line = Line::from(vec![ctx.span(Role::KeyHint, key), ctx.span(Role::TextDim, " help")]);
         // During a turn, warnings are more useful than the help key.
@@ -432,6 +431,22 @@ fn unsaved(ctx: &FrameContext, width: u16) -> Option<Line<'static>> {
     Some(ctx.span(Role::Warning, format!("{} not saved{why}", ctx.render.glyphs.warn)).into())
 }
 
+/// The number of changed files that the agent did not report, until a review shows them.
+fn unreported(ctx: &FrameContext) -> Option<StatusSegment> {
+    let count = ctx.session.undo.unseen_count;
+    let text = format!("{} {count} unreported", ctx.render.glyphs.bullet);
+    (count > 0).then(|| with_key(ctx, ctx.span(Role::Accent, text), Action::ReviewChanges))
+}
+
+/// A segment with the key of what a click on it does.
+fn with_key(ctx: &FrameContext, text: Span<'static>, action: Action) -> StatusSegment {
+    let mut line = Line::from(text);
+    if let Some(key) = ctx.key(Context::Main, action) {
+        line.push_span(ctx.span(Role::KeyHint, format!(" {key}")));
+    }
+    StatusSegment { line, action: Some(action), rank: 6 }
+}
+
 /// The number of open requests in other tabs, otherwise of unread ones.
 fn after(ctx: &FrameContext) -> Option<StatusSegment> {
     let (mark, role, text) = match inbox::count_after(ctx.state) {
@@ -441,12 +456,7 @@ fn after(ctx: &FrameContext) -> Option<StatusSegment> {
         (1, _) => (ctx.render.glyphs.warn, Role::Warning, "1 pending".to_owned()),
         (count, _) => (ctx.render.glyphs.warn, Role::Warning, format!("{count} pending")),
     };
-    let key = ctx.key(Context::Main, Action::OpenAttention);
-    let mut line = Line::from(ctx.span(role, format!("{mark} {text}")));
-    if let Some(key) = key {
-        line.push_span(ctx.span(Role::KeyHint, format!(" {key}")));
-    }
-    Some(StatusSegment { line, action: Some(Action::OpenAttention), rank: 6 })
+    Some(with_key(ctx, ctx.span(role, format!("{mark} {text}")), Action::OpenAttention))
 }
 
 /// Formats `ctx ■■□□□□□□ 34k of 200k`, or `ctx 17%` on narrow screens; without a known size, only the used part.

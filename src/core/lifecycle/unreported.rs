@@ -51,7 +51,7 @@ pub(super) fn reported(state: &State, root: SessionKey, turn: u32) -> BTreeSet<P
     paths
 }
 
-/// Adds a notice about the changed paths that were not reported. They are relative to the folder, whose links are resolved in `root`.
+/// Adds a notice about the changed paths that were not reported, and remembers them for the review. They are relative to the folder, whose links are resolved in `root`.
 pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, changed: &[PathBuf]) {
     let Some(session) = state.sessions.get(&key) else { return };
     let known = reported(state, key, turn);
@@ -86,6 +86,11 @@ pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, c
     let title = format!(
         "{turn}{files} changed that the agent did not report, {cause}. /review-changes shows what changed."
     );
-    let names = shown_paths(unreported.into_iter(), MAX_NAMED);
+    let names = shown_paths(unreported.iter().copied(), MAX_NAMED);
+    let causes: Vec<_> = unreported.into_iter().map(|path| (path.clone(), cause.clone())).collect();
     call::notice(state, key, severity, title, Some(names));
+    if let Some(session) = state.sessions.get_mut(&key) {
+        session.undo.unseen_count += causes.len();
+        session.undo.unreported.extend(causes);
+    }
 }

@@ -119,7 +119,7 @@ pub fn open(app: &mut App, key: SessionKey) {
         key,
         number: offer.number,
         notes: notes(&app.state, session, *through),
-        files: files(preview, key),
+        files: files(preview, session),
         selected: 0,
         hunk: 0,
     };
@@ -129,6 +129,9 @@ pub fn open(app: &mut App, key: SessionKey) {
     } else {
         app.layers.push(page);
         app.state.clear_flash();
+    }
+    if let Some(session) = app.state.sessions.get_mut(&key) {
+        session.undo.unseen_count = 0;
     }
 }
 
@@ -142,7 +145,7 @@ fn notes(state: &State, session: &Session, through: u32) -> Vec<String> {
     notes
 }
 
-fn files(preview: &Preview, key: SessionKey) -> Vec<ReviewedFile> {
+fn files(preview: &Preview, session: &Session) -> Vec<ReviewedFile> {
     let file = |(position, step): (usize, &Step)| {
         let diff = preview.diffs.get(position).and_then(Option::as_ref);
         let hunks = preview.hunks.get(position).cloned().unwrap_or_default();
@@ -157,12 +160,15 @@ fn files(preview: &Preview, key: SessionKey) -> Vec<ReviewedFile> {
             }
             _ => String::new(),
         };
+        let cause = session.undo.unreported.get(&step.path);
+        let unreported = cause.map(|cause| format!("The agent did not report it; {cause}."));
+        let note = unreported.into_iter().chain(Some(note).filter(|note| !note.is_empty()));
         ReviewedFile {
             path: step.path.clone(),
-            shown: shown_file(step, diff, key),
+            shown: shown_file(step, diff, session.key),
             hunks,
             is_refused: matches!(step.action, Restore::Refused(_)),
-            note,
+            note: note.collect::<Vec<_>>().join(" "),
         }
     };
     let steps = preview.plan.steps.iter().enumerate().filter(|(_, step)| step.action != Restore::Nothing);

@@ -1,5 +1,6 @@
 //! The state of the snapshots of a session's folder.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::core::RewindWay;
@@ -33,6 +34,10 @@ pub struct Undo {
     pub(in crate::core) has_given_up: bool,
     /// What the last snapshot does not have, with the reason.
     pub left_out: Vec<(PathBuf, &'static str)>,
+    /// The files that changed and that the agent did not report, relative to the folder, with the likely cause.
+    pub unreported: BTreeMap<PathBuf, String>,
+    /// How many of them no review has shown yet.
+    pub unseen_count: usize,
     /// What the user is shown before files are restored.
     pub offer: Option<Offer>,
     /// What is being restored.

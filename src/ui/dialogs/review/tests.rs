@@ -4,7 +4,7 @@ use crate::model::snapshot::{Plan, SnapshotTask, Span, UndoRules};
 use crate::model::{Body, DiffChange, FileDiff};
 use crate::ui::dialogs::testkit::Rig;
 use crate::ui::dialogs::undo::tests::{id, step};
-use crate::ui::tests::fixture::{SIZES, ready};
+use crate::ui::tests::fixture::{SIZES, Stage, ready, text, theme};
 
 fn numbered(changes: &[(usize, &str)]) -> String {
     let line = |number: usize| {
@@ -194,4 +194,22 @@ fn closing_the_page_ends_the_review() {
     assert_eq!(done(&rig.act(Action::Escape)), [""; 0]);
     assert!(rig.session().undo.offer.is_none());
     assert!(rig.layers.is_empty());
+}
+
+#[test]
+fn files_that_were_not_reported_are_marked_until_they_are_seen() {
+    let mut stage = ready();
+    stage.session(|session| {
+        session.undo.unreported = [("src/a.txt".into(), "likely by its commands".to_owned())].into();
+        session.undo.unseen_count = 1;
+    });
+    let shown = |stage: &Stage, size| text(&stage.draw(&mut stage.view(), &theme("dark"), size));
+    for size in [(40, 12), (80, 24)] {
+        assert!(shown(&stage, size).contains("1 unreported Alt+V"), "{}", shown(&stage, size));
+    }
+    stage.app.state.setup.undo = UndoRules { is_on: true, ..UndoRules::default() };
+    offer(&mut stage.app, Some(preview()));
+    let page = shown(&stage, (120, 40));
+    assert!(page.contains("Hunk 1 of 2. The agent did not report it; likely by its commands."), "{page}");
+    assert_eq!(stage.app.state.active_session().unwrap().undo.unseen_count, 0);
 }
