@@ -91,7 +91,9 @@ fn for_reading(
     let (events, unreadable_count) = store.events(&row.uid)?;
     let (mut row, mut sections) = (row.clone(), page::pieces(events));
     if hides_secrets {
-        sections.iter_mut().for_each(|section| section.map_texts(hide));
+        for section in &mut sections {
+            section.map_texts(hide);
+        }
         row.title = row.title.as_deref().map(hide);
         row.first_prompt = row.first_prompt.as_deref().map(hide);
     }
