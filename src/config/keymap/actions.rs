@@ -227,7 +227,7 @@ actions! {
     NewTab, "new-tab", TABS, "New tab in this folder", "open parallel second";
     NewTabElsewhere, "new-tab-elsewhere", TABS, "New tab in another folder", "open directory project cd workspace";
     NewWorktree, "new-worktree", TABS, "New session in a worktree", "git branch isolated parallel tab";
-    OpenWorktrees, "open-worktrees", TABS, "Worktrees", "git branch merge remove list";
+    OpenWorktrees, "open-worktrees", TABS, "Show worktrees", "git branch merge remove list";
     NextTab, "next-tab", TABS, "Next tab", "switch cycle";
     PreviousTab, "previous-tab", TABS, "Previous tab", "switch cycle";
     MoveTabLeft, "move-tab-left", TABS, "Move tab left", "reorder";

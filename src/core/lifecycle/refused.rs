@@ -72,7 +72,8 @@ fn protection(state: &State, path: &Path) -> Option<Protection> {
 /// The permissions that the user can give for a path.
 fn offers(state: &State, path: &Path) -> Vec<Grant> {
     let is_open = |path: &Path| {
-        let is_wide = path.parent().is_none()
+        // Folders such as `/etc` and `/usr` are too broad.
+        let is_wide = path.parent().is_none_or(|parent| parent.parent().is_none())
             || state.setup.home.iter().chain(&state.setup.own_folders).any(|own| own.starts_with(path));
         !is_wide && !matches!(protection(state, path), Some(Protection::Own | Protection::Keys))
     };

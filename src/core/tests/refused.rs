@@ -68,9 +68,16 @@ fn a_path_for_the_session_is_not_saved() {
 
 #[test]
 fn wide_and_secret_paths_are_not_offered() {
-    for path in
-        ["/", "/home", "/home/ada", "/home/ada/.ssh/id_ed25519", "/data/parlor", "/data/parlor/x", "/data"]
-    {
+    for path in [
+        "/",
+        "/opt",
+        "/home",
+        "/home/ada",
+        "/home/ada/.ssh/id_ed25519",
+        "/data/parlor",
+        "/data/parlor/x",
+        "/data",
+    ] {
         let mut app = refused(&format!("open '{path}': permission denied"));
         let (notice, paths) = told(&app);
         assert!(notice.contains(&format!("Likely refused by the sandbox. {path}")), "{notice}");
