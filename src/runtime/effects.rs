@@ -42,7 +42,6 @@ use crate::ui::ViewState;
 use crate::ui::log::{LogDirection, LogLine};
 
 use super::agents::Agents;
-use super::saved_requests::matches;
 
 /// Maximum number of lines in the log view.
 const LOG_LINES: usize = 4_000;
@@ -79,7 +78,7 @@ pub struct EffectRunner {
     locator: Locator,
     snapshots: SnapshotWorker,
     terminals: Terminals,
-    store: Option<Store>,
+    pub(super) store: Option<Store>,
     spill: Arc<Spill>,
     recorder: Option<Recorder>,
     tap: Tap,
@@ -270,15 +269,7 @@ impl EffectRunner {
                 });
             }
             Effect::Store(job) => self.ask_store(job),
-            Effect::MatchRules(job) => {
-                let store = self.store.clone();
-                self.work(move || {
-                    let store = store.ok_or_else(|| "sessions are not saved.".to_owned());
-                    let found =
-                        store.and_then(|store| matches(&store, &job).map_err(|error| error.to_string()));
-                    Some(ServiceEvent::RulesMatched(job, found))
-                });
-            }
+            Effect::MatchRules(job) => self.match_rules(job),
             Effect::LoadHistory { session, folder } => self.load_history(session, &folder),
             Effect::ReadGit { session, folder } => {
                 self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));

@@ -5,8 +5,11 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
+use super::effects::EffectRunner;
 use crate::core::{SavedRequest, SavedRequests};
-use crate::model::{MATCH_DAYS, MatchJob, RecordedSession, Rule, RuleAction, RuleMatches, Rules};
+use crate::model::{
+    MATCH_DAYS, MatchJob, RecordedSession, Rule, RuleAction, RuleMatches, Rules, ServiceEvent,
+};
 use crate::store::{ListFilter, Store, StoreError};
 use crate::ui::text::{one_line, truncate};
 
@@ -48,6 +51,17 @@ impl Source<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl EffectRunner {
+    pub(super) fn match_rules(&self, job: MatchJob) {
+        let store = self.store.clone();
+        self.work(move || {
+            let store = store.ok_or_else(|| "sessions are not saved.".to_owned());
+            let found = store.and_then(|store| matches(&store, &job).map_err(|error| error.to_string()));
+            Some(ServiceEvent::RulesMatched(job, found))
+        });
     }
 }
 
