@@ -79,11 +79,15 @@ fn notice(wanted: &Sandbox, missing: &[String]) -> String {
         [] => String::new(),
         missing => format!(" Not enforced here: {}.", missing.join("; ")),
     };
-    let named = wanted.rules.write.iter().chain(&wanted.rules.read);
-    let unknown = named.filter(|path| !path.exists()).map(|path| path.display().to_string());
+    let named = wanted.rules.write.iter().chain(&wanted.rules.read).filter(|path| !path.exists());
+    let is_link = |path: &&std::path::PathBuf| path.canonicalize().ok().as_ref() != Some(*path);
+    let granted = wanted.granted_write.iter().chain(&wanted.granted_read).filter(is_link);
+    let unknown = named.chain(granted).map(|path| path.display().to_string());
     let unknown = match unknown.collect::<Vec<_>>().join(", ") {
         paths if paths.is_empty() => paths,
-        paths => format!(" Not found, so not open: {paths}."),
+        paths => {
+            format!(" Not opened because it does not exist or is reached through a symbolic link: {paths}.")
+        }
     };
     format!(
         "Sandbox: the agent writes only in the session's folders, its own state, caches and temporary folders, and \

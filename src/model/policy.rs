@@ -23,7 +23,7 @@ pub use command::{
     COMMAND_MAX_BYTES, CommandAccess, approved_lines, command_in_title, is_plain_environment,
     is_shown_in_full, shell_line,
 };
-pub use protected::{Protection, is_repository, protection_of};
+pub use protected::{Protection, has_keys, is_repository, protection_of};
 pub use rules::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
 
 /// An action that an agent requests from parlor.
@@ -299,7 +299,7 @@ impl Grant {
         let folder = |path: &Path| path.parent().filter(|folder| !is_wide(folder)).map(Path::to_owned);
         match access {
             Access::Read { path } => {
-                let folder = folder(path).filter(|_| !protected::has_keys(path));
+                let folder = folder(path).filter(|_| !has_keys(path));
                 Some(folder.map_or(Self::ReadFile(path.clone()), Self::ReadIn))
             }
             Access::Write { path } => {
@@ -323,7 +323,7 @@ impl Grant {
                 is_ordinary && path.parent() == Some(folder.as_path())
             }
             (Self::ReadIn(folder), Access::Read { path }) => {
-                !protected::has_keys(path) && path.parent() == Some(folder.as_path())
+                !has_keys(path) && path.parent() == Some(folder.as_path())
             }
             _ => false,
         }

@@ -78,6 +78,9 @@ pub struct Sandbox {
     pub folders: Vec<PathBuf>,
     /// The folders of parlor, which cannot be read.
     pub own_folders: Vec<PathBuf>,
+    /// Paths that the user opened because an agent named them. They are not followed through links, and open no secrets.
+    pub granted_write: Vec<PathBuf>,
+    pub granted_read: Vec<PathBuf>,
 }
 
 impl Sandbox {
@@ -93,6 +96,8 @@ impl Sandbox {
             ("--own", &self.own_folders),
             ("--write", &self.rules.write),
             ("--read", &self.rules.read),
+            ("--granted-write", &self.granted_write),
+            ("--granted-read", &self.granted_read),
         ];
         let mut all: Vec<OsString> = vec!["--mode".into(), self.rules.mode.word().into()];
         for (option, values) in paths {
@@ -120,6 +125,8 @@ impl Sandbox {
                 ("--own", _) => sandbox.own_folders.push(value.into()),
                 ("--write", _) => sandbox.rules.write.push(value.into()),
                 ("--read", _) => sandbox.rules.read.push(value.into()),
+                ("--granted-write", _) => sandbox.granted_write.push(value.into()),
+                ("--granted-read", _) => sandbox.granted_read.push(value.into()),
                 ("--mode", Some(word)) => sandbox.rules.mode = SandboxMode::of_word(word)?,
                 ("--name", Some(name)) => sandbox.names.push(name.to_owned()),
                 ("--ports", Some(list)) => {
@@ -148,6 +155,8 @@ mod tests {
             names: vec!["claude".to_owned()],
             folders: vec!["/a".into(), "/b".into()],
             own_folders: vec!["/own".into()],
+            granted_write: vec!["/gw".into()],
+            granted_read: vec!["/gr".into()],
         };
         let program = ["--".into(), "sh".into(), "--".into()];
         let read = Sandbox::of_arguments(sandbox.to_arguments().into_iter().chain(program)).unwrap();

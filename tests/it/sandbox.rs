@@ -423,12 +423,18 @@ fn only_named_ports_folders_and_secrets_are_opened() {
         let other = if port == 443 { "444" } else { "443" };
         let (outside, secret) = (fixture.at("outside"), fixture.at("home/.aws"));
         let (outside, secret) = (outside.to_str().unwrap(), secret.to_str().unwrap());
+        std::os::unix::fs::symlink(outside, fixture.at("link")).unwrap();
+        let link = fixture.at("link");
+        let link = link.to_str().unwrap();
         let port = port.to_string();
         let cases: &[(&str, &[&str], bool)] = &[
             (connect, &["--ports", &port], true),
             (connect, &["--ports", other], false),
             (connect, &["--ports", ""], false),
             ("echo x >$OUT/new", &["--write", outside], true),
+            ("echo x >$OUT/new", &["--granted-write", outside], true),
+            ("echo x >$OUT/new", &["--granted-write", link], false),
+            ("cat $HOME/.aws/credentials", &["--granted-read", secret], false),
             ("cat $HOME/.aws/credentials", &["--read", secret], true),
             ("cat $HOME/.ssh/id_rsa", &["--read", secret], false),
         ];
@@ -452,7 +458,7 @@ fn what_cannot_be_enforced_is_said_or_an_error_with_advice() {
         assert!(has_worked && text.contains("Not enforced here: no "), "{text}");
         let unknown = format!("{parlor} __sandbox --mode workspace --write /nothing/here --");
         let (has_worked, text) = fixture.shell(&unknown, None);
-        assert!(has_worked && text.contains("Not found, so not open: /nothing/here."), "{text}");
+        assert!(has_worked && text.contains("symbolic link: /nothing/here."), "{text}");
         let (has_worked, text) = fixture.shell(&format!("{parlor} __sandbox --mode nonsense -- true"), None);
         assert!(!has_worked, "{text}");
         let missing = format!("{parlor} __sandbox --mode workspace -- /nothing/here; test $? = 126");

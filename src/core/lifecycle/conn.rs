@@ -186,12 +186,13 @@ fn bounds_of(state: &mut State, keys: &[SessionKey], spec: &AgentSpec) -> Option
         }
         return None;
     }
-    let mut rules = SandboxRules { mode, ..state.setup.sandbox.clone() };
+    let rules = SandboxRules { mode, ..state.setup.sandbox.clone() };
+    let (mut granted_write, mut granted_read) = (Vec::new(), Vec::new());
     let agent = policy::agent_of(spec);
     for (grant, _) in keys.iter().flat_map(|key| policy::grants_of(state, &agent, *key)) {
         match grant {
-            Grant::SandboxWrite(path) => rules.write.push(path),
-            Grant::SandboxRead(path) => rules.read.push(path),
+            Grant::SandboxWrite(path) => granted_write.push(path),
+            Grant::SandboxRead(path) => granted_read.push(path),
             _ => {}
         }
     }
@@ -202,6 +203,8 @@ fn bounds_of(state: &mut State, keys: &[SessionKey], spec: &AgentSpec) -> Option
         names: words.map(|word| program_name(word).to_owned()).collect(),
         folders: sessions.flat_map(|session| session.workspace.roots()).collect(),
         own_folders: state.setup.own_folders.clone(),
+        granted_write,
+        granted_read,
     })
 }
 

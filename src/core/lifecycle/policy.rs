@@ -276,7 +276,11 @@ pub fn granted(state: &State) -> Vec<ListedGrant<'_>> {
     own.chain(stored).collect()
 }
 
-pub fn revoke(state: &mut State, id: &str, cx: &mut Cx) {
+/// Revokes a grant. Whether the agent's process has it until it restarts.
+pub fn revoke(state: &mut State, id: &str, cx: &mut Cx) -> bool {
+    let found = granted(state).into_iter().find(|listed| listed.id() == id);
+    let opens_path =
+        found.is_some_and(|it| matches!(it.grant, Grant::SandboxWrite(_) | Grant::SandboxRead(_)));
     let of_session = |agent: &str, grant: &Grant| ListedGrant { agent, grant, folder: None }.id() == id;
     let key = state.active;
     if let Some(session) = state.sessions.get_mut(&key) {
@@ -290,4 +294,5 @@ pub fn revoke(state: &mut State, id: &str, cx: &mut Cx) {
         }
         !is_it
     });
+    opens_path
 }

@@ -9,12 +9,15 @@ use crate::core::state::changes::plain;
 use crate::core::state::lookup;
 use crate::core::{Consequence, Cx, Question, Session, State, ToolCall};
 use crate::model::{
-    ContentBlock, Grant, GrantScope, Policy, Protection, SessionKey, Severity, ToolContent, is_shown_in_full,
-    protection_of,
+    ContentBlock, Grant, GrantScope, Policy, Protection, SessionKey, Severity, ToolContent, ToolKind,
+    has_keys, is_shown_in_full, protection_of,
 };
 
 /// Maximum number of bytes at the end of an output that are searched.
 const MAX_SEARCHED: usize = 64 * 1024;
+
+/// The same for all outputs of a turn, those of the last calls first.
+const MAX_SEARCHED_OF_TURN: usize = 512 * 1024;
 
 /// Maximum number of paths of a turn that are shown.
 const MAX_PATHS: usize = 3;
@@ -25,14 +28,22 @@ const ERRORS: &[&str] =
 
 /// Adds a notice about the paths that the sandbox likely refused in the last turn.
 pub(super) fn tell(state: &mut State, key: SessionKey) {
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    session.refused.clear();
+    let turn = session.turn_count;
     if state.conn_of(key).is_none_or(|conn| conn.spec.bounds.is_none()) {
         return;
     }
-    let Some(turn) = state.sessions.get(&key).map(|session| session.turn_count) else { return };
+    // Those of subagents are from all turns, and start after one of the session.
+    let own = unreported::calls(state, key, turn).filter(|(session, _)| session.key == key);
+    let Some(began) = own.map(|(_, call)| call.began).min() else { return };
+    let is_searched =
+        |call: &ToolCall| call.began >= began && !call.is_typed() && call.kind == ToolKind::Execute;
+    let mut max_bytes = MAX_SEARCHED_OF_TURN;
     let (mut outside, mut protected): (Vec<PathBuf>, Vec<PathBuf>) = (Vec::new(), Vec::new());
     let home = state.setup.home.as_deref();
-    for (session, call) in unreported::calls(state, key, turn).filter(|(_, call)| !call.is_typed()) {
-        for path in paths_of(session, call, home) {
+    for (session, call) in unreported::calls(state, key, turn).filter(|(_, call)| is_searched(call)) {
+        for path in paths_of(session, call, home, &mut max_bytes) {
             let found = if !policy::is_inside(session, &path) {
                 &mut outside
             } else if protection(state, &path).is_some() {
@@ -75,7 +86,7 @@ fn offers(state: &State, path: &Path) -> Vec<Grant> {
         // Folders such as `/etc` and `/usr` are too broad.
         let is_wide = path.parent().is_none_or(|parent| parent.parent().is_none())
             || state.setup.home.iter().chain(&state.setup.own_folders).any(|own| own.starts_with(path));
-        !is_wide && !matches!(protection(state, path), Some(Protection::Own | Protection::Keys))
+        !is_wide && protection(state, path).is_none() && !has_keys(path)
     };
     if !is_open(path) {
         return Vec::new();
@@ -118,7 +129,8 @@ pub(super) fn ask_scope(state: &mut State, key: SessionKey, grant: &Grant) {
         ("For this session", answer(GrantScope::Session)),
         ("Always for this agent in this folder", answer(GrantScope::Folder)),
     ];
-    let body = vec![label(grant), "The agent restarts.".to_owned()];
+    let advice = "The agent restarts. Other sessions of its process can use the path too.";
+    let body = vec![label(grant), advice.to_owned()];
     state.ask(key, Question::new("For how long?", body, answers));
 }
 
@@ -132,8 +144,11 @@ pub(super) fn allow(
     let Some(conn) = state.conn_of(key).map(|conn| conn.id) else { return false };
     let Some(session) = state.sessions.get_mut(&key) else { return false };
     session.refused.clear();
-    let is_running = session.turn.is_running();
     policy::add_grant(state, conn, lookup::root_of(state, key), grant, scope, cx);
+    // The process may have other sessions.
+    let keys = lookup::sessions_of(state, conn, true);
+    let is_running =
+        keys.iter().any(|key| state.sessions.get(key).is_some_and(|session| session.turn.is_running()));
     if is_running {
         call::flash(state, "A turn is running. Restart the agent to open the path: /restart-agent.", cx);
     }
@@ -141,26 +156,28 @@ pub(super) fn allow(
 }
 
 /// The paths in the error texts of a call.
-fn paths_of(session: &Session, call: &ToolCall, home: Option<&Path>) -> Vec<PathBuf> {
-    let cwd = call.input.cwd.as_deref().unwrap_or_else(|| session.workspace.folder());
+fn paths_of(session: &Session, call: &ToolCall, home: Option<&Path>, max_bytes: &mut usize) -> Vec<PathBuf> {
+    let cwd = session.workspace.folder().join(call.input.cwd.as_deref().unwrap_or(Path::new("")));
     let mut paths = Vec::new();
     let mut search = |bytes: &[u8]| {
-        let tail = bytes.get(bytes.len().saturating_sub(MAX_SEARCHED)..).unwrap_or_default();
-        paths.extend(String::from_utf8_lossy(tail).lines().filter_map(|line| path_of(line, cwd, home)));
+        let size = bytes.len().min(MAX_SEARCHED).min(*max_bytes);
+        *max_bytes -= size;
+        let tail = bytes.get(bytes.len() - size..).unwrap_or_default();
+        paths.extend(String::from_utf8_lossy(tail).lines().filter_map(|line| path_of(line, &cwd, home)));
     };
     for content in &call.content {
         match content {
-            ToolContent::Block(ContentBlock::Text(text)) => search(text.as_bytes()),
+            ToolContent::Block(ContentBlock::Text(text)) => search(text.peek().as_bytes()),
             ToolContent::Terminal(id) => {
                 if let Some(view) = session.terminals.get(id) {
-                    search(&view.output);
+                    search(&view.output.peek());
                 }
             }
             ToolContent::Block(_) | ToolContent::Diff(_) | ToolContent::Unknown(_) => {}
         }
     }
     if let Some(text) = &call.output_text {
-        search(text.as_bytes());
+        search(text.peek().as_bytes());
     }
     paths
 }
@@ -172,12 +189,14 @@ fn path_of(line: &str, cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let quoted = line.split(['\'', '"', '`', '\u{2018}', '\u{2019}']).skip(1).step_by(2);
     let before = line.get(..at).unwrap_or_default().trim_end_matches([':', ' ']);
     let word = before.rsplit([' ', ':']).next();
-    let name = quoted.chain(word).find(|name| name.contains('/') && is_shown_in_full(name))?;
+    let name = quoted.chain(word).find(|name| name.contains('/'))?;
     let path = match (name.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => cwd.join(name),
     };
-    Some(plain(&path))
+    // The user has to see all of it, and in one line.
+    let is_clear = path.to_str().is_some_and(|text| is_shown_in_full(text) && !text.contains(['\n', '\t']));
+    is_clear.then(|| plain(&path))
 }
 
 #[cfg(test)]

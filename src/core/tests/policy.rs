@@ -280,7 +280,7 @@ fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
     app.service(ServiceEvent::Grants(vec![saved.clone()]));
     assert!(is_started(&mut app, 1, command("make")));
     let id = granted(&app.state)[0].id();
-    app.flow(|state, cx| operations::revoke(state, &id, cx));
+    app.flow(|state, cx| _ = operations::revoke(state, &id, cx));
     assert_eq!(app.fx, [Effect::RemoveGrant(saved)]);
     app.fx.clear();
     assert!(!is_started(&mut app, 2, command("make")));
@@ -288,7 +288,7 @@ fn grants_apply_to_one_agent_in_one_folder_until_revoked() {
     app.fx.clear();
     assert!(is_started(&mut app, 3, command("make")), "for this session");
     let id = granted(&app.state)[0].id();
-    app.flow(|state, cx| operations::revoke(state, &id, cx));
+    app.flow(|state, cx| _ = operations::revoke(state, &id, cx));
     assert!(!is_started(&mut app, 4, command("make")));
 }
 

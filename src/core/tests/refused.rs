@@ -25,8 +25,10 @@ fn end_with(app: &mut TestCore, output: &str) {
     app.update(SessionUpdate::Tool(Box::new(tool))).end_turn(StopReason::EndTurn);
 }
 
-fn bounds(app: &TestCore) -> &SandboxRules {
-    &app.state.conns[&app.conn()].spec.bounds.as_ref().unwrap().rules
+/// What can be written and read because the user opened it.
+fn granted(app: &TestCore) -> (&[PathBuf], &[PathBuf]) {
+    let bounds = app.state.conns[&app.conn()].spec.bounds.as_ref().unwrap();
+    (&bounds.granted_write, &bounds.granted_read)
 }
 
 /// The last notice, its details and the paths that can be opened.
@@ -47,10 +49,10 @@ fn a_refused_path_is_opened_and_the_agent_restarted() {
     let expected = ["Cancel", "Write /opt/x/a", "Read /opt/x/a", "Write /opt/x"];
     assert_eq!(labels, expected);
     app.decide(3);
-    assert!(bounds(&app).write.is_empty(), "nothing is open yet");
+    assert!(granted(&app).0.is_empty(), "nothing is open yet");
     app.decide(2);
     assert_ne!(app.conn(), before, "the agent is restarted");
-    assert_eq!(bounds(&app).write, [PathBuf::from("/opt/x")]);
+    assert_eq!(granted(&app).0, [PathBuf::from("/opt/x")]);
     let grant = Grant::SandboxWrite("/opt/x".into());
     assert!(app.fx.iter().any(|effect| matches!(effect, Effect::SaveGrant(saved) if saved.grant == grant)));
     assert_eq!(app.state.grants.len(), 1, "it can be revoked");
@@ -59,10 +61,10 @@ fn a_refused_path_is_opened_and_the_agent_restarted() {
 
 #[test]
 fn a_path_for_the_session_is_not_saved() {
-    let mut app = refused("cat: /opt/key.txt: Permission denied");
+    let mut app = refused("cat: /opt/x/a.txt: Permission denied");
     app.flow(|state, cx| operations::offer_refused_paths(state, KEY, cx));
     app.decide(2).decide(1);
-    assert_eq!(bounds(&app).read, [PathBuf::from("/opt/key.txt")]);
+    assert_eq!(granted(&app).1, [PathBuf::from("/opt/x/a.txt")]);
     assert!(app.state.grants.is_empty());
 }
 
@@ -74,6 +76,9 @@ fn wide_and_secret_paths_are_not_offered() {
         "/home",
         "/home/ada",
         "/home/ada/.ssh/id_ed25519",
+        "/home/ada/.bashrc",
+        "/home/ada/.config/gh/hosts.yml",
+        "/srv/x/server.key",
         "/data/parlor",
         "/data/parlor/x",
         "/data",
@@ -101,4 +106,27 @@ fn nothing_is_told_without_a_sandbox() {
     let mut app = TestCore::running();
     end_with(&mut app, "cat: /opt/x: Permission denied");
     assert_eq!(told(&app), (String::new(), Vec::new()));
+}
+
+#[test]
+fn a_folder_of_the_agent_cannot_change_what_is_shown() {
+    let mut app = refused("");
+    app.submit("go");
+    let mut tool = ToolCallPatch::new("u".into());
+    tool.kind = Patch::Set(ToolKind::Execute);
+    let cwd = Some("/opt/a\nNeeded by the build".into());
+    tool.input = Patch::Set(ToolInput { cwd, ..ToolInput::default() });
+    let text = "cat: x/y: Permission denied";
+    tool.content = Patch::Set(vec![ToolContent::Block(ContentBlock::Text(text.into()))]);
+    app.update(SessionUpdate::Tool(Box::new(tool))).end_turn(StopReason::EndTurn);
+    assert_eq!(told(&app), (String::new(), Vec::new()));
+}
+
+#[test]
+fn a_path_is_offered_only_after_its_turn() {
+    let mut app = refused("cat: /opt/x/a.txt: Permission denied");
+    app.submit("go").end_turn(StopReason::EndTurn);
+    assert!(app.session().refused.is_empty());
+    let told = app.notices().into_iter().filter(|notice| notice.starts_with("Likely refused"));
+    assert_eq!(told.count(), 1);
 }

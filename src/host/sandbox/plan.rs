@@ -85,12 +85,23 @@ impl Plan {
         let canonical = |paths: &[PathBuf]| -> Vec<PathBuf> {
             paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
         };
-        let (folders, write) = (canonical(&wanted.folders), canonical(&wanted.rules.write));
+        let (folders, mut write) = (canonical(&wanted.folders), canonical(&wanted.rules.write));
         let is_own = |names: &[&str]| wanted.names.iter().any(|name| names.contains(&name.as_str()));
         let state =
             home.find_all(AGENTS.iter().filter(|(names, _)| is_own(names)).flat_map(|row| row.1).copied());
         let demo = wanted.own_folders.iter().filter(|_| is_own(&["demo"]));
         let demo: Vec<PathBuf> = demo.filter_map(|own| own.join("demo").canonicalize().ok()).collect();
+        let others = AGENTS.iter().filter(|(names, _)| !is_own(names)).flat_map(|row| row.1).copied();
+        let mut secrets = home.find_all(SECRETS.iter().copied().chain(others));
+        secrets.extend(canonical(&wanted.own_folders));
+        // A link could lead anywhere by now.
+        let is_granted = |path: &&PathBuf| {
+            path.canonicalize().is_ok_and(|real| real == **path)
+                && !home.folder.starts_with(path)
+                && !is_in_one_of(path, &secrets)
+        };
+        write.extend(wanted.granted_write.iter().filter(is_granted).cloned());
+        let granted_read: Vec<PathBuf> = wanted.granted_read.iter().filter(is_granted).cloned().collect();
         let caches = home.find_all(CACHES.iter().map(|(path, _)| *path));
         let temporary = home.find_all(TEMPORARY.iter().copied());
         let moved = ["XDG_CACHE_HOME", "TMPDIR"].into_iter().filter_map(real);
@@ -109,11 +120,9 @@ impl Plan {
         let open: Vec<PathBuf> = open.chain(repositories.clone()).collect();
 
         let mut plan = Self::default();
-        let others = AGENTS.iter().filter(|(names, _)| !is_own(names)).flat_map(|row| row.1).copied();
-        let mut secrets = home.find_all(SECRETS.iter().copied().chain(others));
-        secrets.extend(canonical(&wanted.own_folders));
         let mut readable = home.find_all(READABLE.iter().copied());
         readable.extend(canonical(&wanted.rules.read));
+        readable.extend(granted_read);
         // The programs of agents that parlor installed.
         readable.extend(canonical(&wanted.own_folders).iter().map(|own| own.join("agents")));
         secrets.retain(|secret| !readable.contains(secret) && !state.iter().any(|own| own == secret));

@@ -291,7 +291,7 @@ fn folded_names(path: &Path) -> Vec<String> {
 }
 
 /// Whether a file has keys or passwords, or is next to such files.
-pub(super) fn has_keys(path: &Path) -> bool {
+pub fn has_keys(path: &Path) -> bool {
     let names = folded_names(path);
     let is_known = |table: &[(&str, Protection)], name: &String| {
         table.iter().any(|(known, why)| known == name && *why == Protection::Keys)

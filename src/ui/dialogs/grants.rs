@@ -16,8 +16,13 @@ impl List for Grants {
     type Item = String;
 
     fn pick(&mut self, id: String, app: &mut App, cx: &mut Cx) -> Flow {
-        operations::revoke(&mut app.state, &id, cx);
-        notify(&mut app.state, "Permission revoked.", cx);
+        let needs_restart = operations::revoke(&mut app.state, &id, cx);
+        let text = if needs_restart {
+            "Permission revoked. The path stays open until the agent restarts."
+        } else {
+            "Permission revoked."
+        };
+        notify(&mut app.state, text, cx);
         open(app);
         Flow::Close
     }

@@ -95,7 +95,7 @@ fn one_answer_allows_all_commands_of_an_agent_for_the_session() {
     assert_eq!(listed, ["run any command in the session's folders"]);
     assert!(app.state.grants.is_empty());
     let id = granted(&app.state)[0].id();
-    app.flow(|state, cx| operations::revoke(state, &id, cx));
+    app.flow(|state, cx| _ = operations::revoke(state, &id, cx));
     assert!(!is_started(&mut app, 5, command("ls")));
     // It is not offered for a remote agent.
     let mut app = TestCore::running();
