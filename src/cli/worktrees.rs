@@ -47,7 +47,7 @@ fn table(list: &[Worktree]) -> String {
     };
     let rows: Vec<[String; 4]> = list.iter().map(row).collect();
     if rows.is_empty() {
-        "No worktrees of parlor in this repository.\n".to_owned()
+        "parlor has made no worktrees in this repository.\n".to_owned()
     } else {
         agents::table(&rows)
     }

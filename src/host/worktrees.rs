@@ -10,6 +10,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 
 use super::os::private;
+use crate::host::snapshots::git::paths;
 use crate::model::{NewWorktree, Worktree, worktrees_beside};
 
 mod include;
@@ -172,6 +173,32 @@ impl Worktrees {
                 ["commit-tree", "-p", &ours, "-p", &theirs, "-m", &message, &text_of(&result, "merge")?];
             into.read("make the merge commit", args)?
         };
+        // `read-tree` overwrites ignored files.
+        let added = into.run([
+            "diff-tree",
+            "-r",
+            "-z",
+            "--name-only",
+            "--no-renames",
+            "--diff-filter=A",
+            &ours,
+            &merged,
+        ])?;
+        text_of(&added, "compare the commits")?;
+        let is_taken = |path: &PathBuf| {
+            let is_file = |part: &Path| part.symlink_metadata().is_ok_and(|facts| !facts.is_dir());
+            let whole = into.root.join(path);
+            whole.symlink_metadata().is_ok()
+                || path.ancestors().skip(1).any(|part| is_file(&into.root.join(part)))
+        };
+        let taken: Vec<String> =
+            paths(&added.stdout).filter(is_taken).map(|path| path.display().to_string()).collect();
+        if !taken.is_empty() {
+            let names = listed(taken);
+            return Err(format!(
+                "The merge would overwrite files that are not tracked: {names}. Move them first."
+            ));
+        }
         into.run(["update-index", "-q", "--refresh"])?;
         into.read("write the merged files", ["read-tree", "-m", "-u", &ours, &merged])?;
         into.read(

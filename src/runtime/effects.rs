@@ -1,6 +1,6 @@
 //! Executes the effects of the app: agents, services, disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -506,12 +506,12 @@ impl EffectRunner {
     /// saved.
     pub fn shut_down(&mut self) -> Option<String> {
         self.terminals.shut_down();
-        if let Some(worktrees) = &self.worktrees {
-            worktrees.want_locks(BTreeSet::new());
-            worktrees.apply_locks();
-        }
         self.tap.flush();
-        self.recorder.as_mut().and_then(Recorder::finish)
+        let lost = self.recorder.as_mut().and_then(Recorder::finish);
+        if let Some(worktrees) = &self.worktrees {
+            worktrees.unlock_all();
+        }
+        lost
     }
 
     fn connect(&mut self, conn: ConnId, spec: AgentSpec, cwd: PathBuf, agents: &mut Agents) {

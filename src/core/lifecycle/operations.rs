@@ -40,6 +40,6 @@ pub use super::undo::{
     undo_when_captured,
 };
 pub use super::unstable::{archive_session, has_stoppable, stop_part};
-pub use super::worktrees::{new_worktree, open_worktree, worktree_job};
+pub use super::worktrees::{ask_to_remove_worktree, new_worktree, open_worktree, worktree_job};
 pub use crate::core::recording::loading::waits_for_whole;
 pub use crate::core::state::lookup::last_session;

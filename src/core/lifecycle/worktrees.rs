@@ -9,7 +9,7 @@ use crate::model::{SessionKey, Severity, WorktreeJob, WorktreeNews};
 
 use super::{call, new_tab, tabs};
 use crate::core::state::{lookup, tab, texts};
-use crate::core::{Cx, Effect, State};
+use crate::core::{Consequence, Cx, Effect, Question, State};
 
 /// Makes a worktree for a session with the agent of the active tab. `name`: `None` to generate one.
 pub fn new_worktree(state: &mut State, name: Option<String>, cx: &mut Cx) {
@@ -30,6 +30,20 @@ pub fn worktree_job(state: &State, job: WorktreeJob, cx: &mut Cx) {
     let session = tab::front(state);
     let folder = lookup::folder_of(state, session);
     cx.effects.push(Effect::Worktree { session, folder, job });
+}
+
+/// Asks whether to remove a worktree.
+pub fn ask_to_remove_worktree(state: &mut State, name: &str) {
+    let session = tab::front(state);
+    let job = WorktreeJob::Remove(name.to_owned());
+    let effect = Effect::Worktree { session, folder: lookup::folder_of(state, session), job };
+    let body = [
+        "Deletes its folder, with ignored files such as build results and local settings, and its branch.",
+        "parlor refuses if it is in use, or has changes or commits that are nowhere else.",
+    ];
+    let answers = [("Cancel", Consequence::Close), ("Remove", Consequence::effect(effect))];
+    let title = format!("Remove the worktree {name}?");
+    state.ask(session, Question::new(title, body.map(str::to_owned).to_vec(), answers));
 }
 
 pub(in crate::core) fn on_news(

@@ -27,6 +27,12 @@ impl Worktrees {
         *lock(&self.locks.wanted) = folders;
     }
 
+    /// Blocks on git.
+    pub fn unlock_all(&self) {
+        self.want_locks(BTreeSet::new());
+        self.apply_locks();
+    }
+
     /// Locks the wanted worktrees and unlocks the others. Blocks on git.
     pub fn apply_locks(&self) {
         let mut held = lock(&self.locks.held);

@@ -209,7 +209,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "Invalid name of a worktree. Use at most {MAX_NAME} ASCII letters, digits, `-`, `_` and single dots, with a \
+        "Invalid worktree name. Use at most {MAX_NAME} ASCII letters, digits, `-`, `_` and single dots, with a \
          letter or digit first."
     ))
 }

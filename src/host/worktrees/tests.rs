@@ -117,7 +117,7 @@ fn only_safe_and_free_names_are_used() {
         "a:b",
         &"a".repeat(65),
     ] {
-        assert!(rig.make(name).unwrap_err().starts_with("Invalid name"), "{name:?}");
+        assert!(rig.make(name).unwrap_err().starts_with("Invalid worktree name"), "{name:?}");
     }
     rig.made("a.b-c_1");
     assert!(rig.make("a.b-c_1").unwrap_err().contains("already exists"));
@@ -411,6 +411,19 @@ fn a_merge_overwrites_no_untracked_file() {
     fs::write(rig.shop().join("b.txt"), "mine\n").unwrap();
     assert!(rig.merge("fix").unwrap_err().contains("b.txt"));
     assert_eq!(fs::read_to_string(rig.shop().join("b.txt")).unwrap(), "mine\n");
+    // git overwrites ignored files, and a file where a folder is needed.
+    fs::remove_file(rig.shop().join("b.txt")).unwrap();
+    fs::create_dir(tree.join("local")).unwrap();
+    commit(&tree, "local/c.txt", "two\n");
+    fs::write(rig.shop().join(".git/info/exclude"), "b.txt\nlocal\n").unwrap();
+    for name in ["b.txt", "local"] {
+        fs::write(rig.shop().join(name), "mine\n").unwrap();
+        let error = rig.merge("fix").unwrap_err();
+        assert!(error.contains("would overwrite files that are not tracked"), "{error}");
+        assert_eq!(fs::read_to_string(rig.shop().join(name)).unwrap(), "mine\n");
+        fs::remove_file(rig.shop().join(name)).unwrap();
+    }
+    rig.merge("fix").unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::model::{Worktree, WorktreeJob, WorktreeNews};
 use crate::ui::App;
 
 use super::layer::Flow;
+use super::notice::notify;
 use super::picker::{List, Picker, PickerRow};
 
 #[derive(Debug)]
@@ -17,7 +18,8 @@ pub struct Worktrees;
 pub enum Choice {
     Worktree(Worktree),
     Open(PathBuf),
-    Job(WorktreeJob),
+    Merge(String),
+    Remove(String),
 }
 
 impl List for Worktrees {
@@ -32,16 +34,19 @@ impl List for Worktrees {
                 let Worktree { name, folder, .. } = tree;
                 let row =
                     |label: &str, detail: &str| PickerRow { detail: detail.into(), ..PickerRow::new(label) };
-                let removes = "deletes the folder, with ignored files, and the branch";
                 let rows = vec![
                     (row("Open", "shows its session, or starts a new one"), Choice::Open(folder)),
-                    (row("Merge", "into the main checkout"), Choice::Job(WorktreeJob::Merge(name.clone()))),
-                    (row("Remove", removes), Choice::Job(WorktreeJob::Remove(name.clone()))),
+                    (row("Merge", "into the main checkout"), Choice::Merge(name.clone())),
+                    (row("Remove", "deletes the folder and the branch"), Choice::Remove(name.clone())),
                 ];
                 app.layers.open(Picker::new(Self, format!("Worktree {name}"), rows));
             }
             Choice::Open(folder) => operations::open_worktree(&mut app.state, folder, cx),
-            Choice::Job(job) => operations::worktree_job(&app.state, job, cx),
+            Choice::Merge(name) => {
+                notify(&mut app.state, format!("Merging {name}…"), cx);
+                operations::worktree_job(&app.state, WorktreeJob::Merge(name), cx);
+            }
+            Choice::Remove(name) => operations::ask_to_remove_worktree(&mut app.state, &name),
         }
         Flow::Close
     }
@@ -63,7 +68,7 @@ pub fn on_worktrees(app: &mut App, news: &Result<WorktreeNews, String>) {
     match news {
         Ok(WorktreeNews::Listed(trees)) => {
             list.view.note =
-                trees.is_empty().then(|| "No worktrees of parlor in this repository.".to_owned());
+                trees.is_empty().then(|| "parlor has made no worktrees in this repository.".to_owned());
             list.set_rows(trees.iter().map(|tree| (row(tree), Choice::Worktree(tree.clone()))).collect());
         }
         Err(why) => list.view.note = Some(why.clone()),
