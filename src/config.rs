@@ -273,7 +273,10 @@ pub fn load(paths: &Paths) -> (Config, Vec<Problem>) {
         Ok(text) => read(paths, &text, &Surroundings::of_process()),
         Err(problem) => {
             let mut config = Config::default();
-            let closed = fail_closed(&mut config, "sandbox ports policy", &problem);
+            // A file that does not exist restricted nothing.
+            let is_there = paths.config_file.symlink_metadata().is_ok();
+            let text = if is_there { "sandbox ports policy budget" } else { "" };
+            let closed = fail_closed(&mut config, text, &problem);
             (config, std::iter::once(problem).chain(closed).collect())
         }
     }
@@ -292,7 +295,7 @@ fn fail_closed(config: &mut Config, text: &str, cause: &Problem) -> Vec<Problem>
             spec.sandbox = None;
         }
         let fix = "agents start only in a complete sandbox until the file is corrected";
-        problems.push(problem("settings of the sandbox may be missing", fix));
+        problems.push(problem("sandbox settings may be missing", fix));
     }
     if ["policy", "callbacks", "rules"].iter().any(|name| text.contains(name))
         && let Ok(rule) = Rule::parse("ask any")
@@ -300,8 +303,11 @@ fn fail_closed(config: &mut Config, text: &str, cause: &Problem) -> Vec<Problem>
         config.rules = config.rules.with(vec![rule]);
         problems.push(problem(
             "rules or callbacks may be missing",
-            "every request is asked about until the file is corrected",
+            "parlor asks about every request until the file is corrected",
         ));
+    }
+    if text.contains("budget") {
+        problems.push(problem("limits may be missing", "correct the file to apply them"));
     }
     problems
 }

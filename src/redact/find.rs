@@ -22,7 +22,7 @@ pub struct Found {
 
 /// Formats of keys. The first group, if there is one, is the secret.
 const FORMATS: &[(&str, &str)] = &[
-    ("private key", r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[A-Za-z0-9+/=\s:,-]{40,8000}-----END"),
+    ("private key", r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[A-Za-z0-9+/=\s:,-]{40,8000}?(?:-----END|…|\z)"),
     ("AWS access key", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     ("GitHub token", r"\bgh[pousr]_[A-Za-z0-9]{30,}\b"),
     ("GitHub token", r"\bgithub_pat_[A-Za-z0-9_]{30,}\b"),

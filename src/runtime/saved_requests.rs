@@ -87,6 +87,10 @@ pub fn matches(store: &Store, job: &MatchJob) -> Result<RuleMatches, StoreError>
     let rules = Rules::new(job.rules.iter().filter_map(|rule| Rule::parse(rule).ok()).collect());
     let mut found = RuleMatches::default();
     source.each(|_, session, request| {
+        // Such as the one for which the rules were suggested.
+        if request.is_undecided() {
+            return;
+        }
         found.all += 1;
         if session.ruling(request, &rules).is_some_and(|(action, _)| action == RuleAction::Allow) {
             found.allowed += 1;

@@ -433,7 +433,7 @@ fn unsaved(ctx: &FrameContext, width: u16) -> Option<Line<'static>> {
 
 /// The number of changed files that the agent did not report, until a review shows them.
 fn unreported(ctx: &FrameContext) -> Option<StatusSegment> {
-    let count = ctx.session.undo.unseen_count;
+    let count = ctx.session.undo.unseen.len();
     let text = format!("{} {count} unreported", ctx.render.glyphs.bullet);
     (count > 0).then(|| with_key(ctx, ctx.span(Role::Accent, text), Action::ReviewChanges))
 }

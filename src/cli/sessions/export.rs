@@ -13,7 +13,10 @@ use crate::host::os::{files, private};
 use crate::model::ExportForm;
 use crate::redact::{find, masked};
 use crate::store::{Document, SessionRow, Store, pretty};
-use crate::ui::text::sanitize;
+use crate::ui::text::{boundary_before, sanitize};
+
+/// Maximum number of bytes of a text that are searched for secrets at once.
+const MAX_SEARCHED: usize = 1 << 20;
 
 /// The output file of an export.
 #[derive(Debug, Clone, Copy)]
@@ -78,8 +81,17 @@ pub fn text(store: &Store, row: &SessionRow, format: Format, hides_secrets: bool
 }
 
 /// The text with `*` in place of what looks like a secret.
-fn hide(text: &str) -> String {
-    masked(text, &find(text))
+pub(super) fn hide(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    // Only so much of a text is searched at once.
+    while rest.len() > MAX_SEARCHED {
+        let end = boundary_before(rest, MAX_SEARCHED);
+        let end = rest.get(..end).and_then(|part| part.rfind('\n')).map_or(end, |line| line + 1);
+        let (part, after) = rest.split_at(end);
+        out.push_str(&masked(part, &find(part)));
+        rest = after;
+    }
+    out + &masked(rest, &find(rest))
 }
 
 /// The metadata and sections, and the number of events that cannot be read.

@@ -100,7 +100,8 @@ pub(in crate::core) fn on_matched(state: &mut State, job: &MatchJob, found: Resu
         }
         Ok(RuleMatches { all, allowed, examples }) => {
             let mut text = format!(
-                "Of {all} saved {} of this agent in this folder in the last {MATCH_DAYS} days, they allow {allowed}",
+                "These rules would have allowed {allowed} of {all} {} from this agent in this folder in the last \
+                 {MATCH_DAYS} days",
                 if all == 1 { "request" } else { "requests" }
             );
             text.push_str(if examples.is_empty() { "." } else { ": " });
@@ -146,7 +147,7 @@ fn try_to_allow(
         GrantScope::Session => "for this session",
         GrantScope::Folder => "for this agent in this folder",
     };
-    let title = format!("Added by the user, {lifetime}:");
+    let title = format!("Rules added {lifetime}:");
     call::notice(state, key, Severity::Info, title, Some(rules.join("\n")));
     let Some(position) = position else {
         return Err("The rule is added. This request cannot be allowed once: choose an answer.".to_owned());

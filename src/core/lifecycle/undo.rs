@@ -256,6 +256,9 @@ fn on_planned(
                 RestoreOf::Unaccepted { .. } => "No changes left to review.",
                 _ => "Nothing to restore: the files are already as they were.",
             };
+            if matches!(offer.what, RestoreOf::Unaccepted { .. }) {
+                session.undo.unseen.clear();
+            }
             session.undo.offer = None;
             call::flash(state, text, cx);
         }

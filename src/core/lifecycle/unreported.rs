@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::call;
 use crate::core::session::access;
@@ -13,6 +14,9 @@ use crate::core::state::lookup;
 use crate::core::{ItemBody, Session, State, ToolCall};
 use crate::model::snapshot::shown_paths;
 use crate::model::{Access, SessionKey, Severity, ToolKind};
+
+/// Maximum number of paths of a turn that the review marks.
+const MAX_REMEMBERED: usize = 1_000;
 
 /// Maximum number of paths that are named.
 const MAX_NAMED: usize = 8;
@@ -51,16 +55,22 @@ pub(super) fn reported(state: &State, root: SessionKey, turn: u32) -> BTreeSet<P
     paths
 }
 
-/// Adds a notice about the changed paths that were not reported, and remembers them for the review. They are relative to the folder, whose links are resolved in `root`.
+/// Adds a notice about the changed paths that were not reported, and remembers them for the review. They are relative to
+/// the folder, whose links are resolved in `root`.
 pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, changed: &[PathBuf]) {
-    let Some(session) = state.sessions.get(&key) else { return };
     let known = reported(state, key, turn);
-    let folder = session.workspace.folder();
-    let is_known = |path: &Path| known.contains(&folder.join(path)) || known.contains(&root.join(path));
-    let unreported: Vec<&PathBuf> = changed.iter().filter(|path| !is_known(path)).collect();
+    let Some(session) = state.sessions.get_mut(&key) else { return };
+    let folder = session.workspace.folder().to_owned();
+    let is_known = |path: &&PathBuf| known.contains(&folder.join(path)) || known.contains(&root.join(path));
+    let (reported, unreported): (Vec<&PathBuf>, Vec<&PathBuf>) = changed.iter().partition(is_known);
+    for path in reported {
+        session.undo.unreported.remove(path);
+        session.undo.unseen.remove(path);
+    }
     if unreported.is_empty() {
         return;
     }
+    let is_current = session.turn_count == turn;
     let is_command = |call: &ToolCall| call.kind == ToolKind::Execute;
     let has_command = calls(state, key, turn).any(|(_, call)| is_command(call) && !call.is_typed());
     let has_own_command = calls(state, key, turn).any(|(_, call)| call.is_typed());
@@ -82,15 +92,16 @@ pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, c
         1 => "1 file".to_owned(),
         count => format!("{count} files"),
     };
-    let turn = if session.turn_count == turn { String::new() } else { format!("Turn {turn}: ") };
+    let turn = if is_current { String::new() } else { format!("Turn {turn}: ") };
     let title = format!(
         "{turn}{files} changed that the agent did not report, {cause}. /review-changes shows what changed."
     );
     let names = shown_paths(unreported.iter().copied(), MAX_NAMED);
-    let causes: Vec<_> = unreported.into_iter().map(|path| (path.clone(), cause.clone())).collect();
+    let paths: Vec<PathBuf> = unreported.into_iter().take(MAX_REMEMBERED).cloned().collect();
+    let cause: Arc<str> = cause.into();
     call::notice(state, key, severity, title, Some(names));
     if let Some(session) = state.sessions.get_mut(&key) {
-        session.undo.unseen_count += causes.len();
-        session.undo.unreported.extend(causes);
+        session.undo.unseen.extend(paths.iter().cloned());
+        session.undo.unreported.extend(paths.into_iter().map(|path| (path, Arc::clone(&cause))));
     }
 }

@@ -42,11 +42,11 @@ fn a_chosen_rule_allows_this_and_later_requests() {
     assert_eq!(app.session().requests.len(), 1);
     assert_eq!(granted(&app.state).len(), 2, "it can be revoked");
     let added = app.recorded().into_iter().find_map(|event| match event.record {
-        Record::Notice { title, detail, .. } if title.starts_with("Added") => Some((title, detail)),
+        Record::Notice { title, detail, .. } if title.starts_with("Rules added") => Some((title, detail)),
         _ => None,
     });
     let rules = "allow run \"cargo test *\"\nallow run \"git status *\"".to_owned();
-    assert_eq!(added, Some(("Added by the user, for this session:".to_owned(), Some(rules))));
+    assert_eq!(added, Some(("Rules added for this session:".to_owned(), Some(rules))));
 }
 
 #[test]
@@ -70,8 +70,7 @@ fn the_question_shows_rules_whole_and_what_they_match() {
     assert!(body(&app).ends_with("Searching the saved sessions…"), "{}", body(&app));
     let found = RuleMatches { all: 9, allowed: 2, examples: vec!["run rm c".to_owned()] };
     app.service(ServiceEvent::RulesMatched(job.clone(), Ok(found)));
-    let expected =
-        "Of 9 saved requests of this agent in this folder in the last 30 days, they allow 2: run rm c …";
+    let expected = "These rules would have allowed 2 of 9 requests from this agent in this folder in the last 30 days: run rm c …";
     assert!(body(&app).ends_with(expected), "{}", body(&app));
     app.service(ServiceEvent::RulesMatched(job, Ok(RuleMatches::default())));
     assert!(body(&app).ends_with("No requests in the last 30 days to compare with."), "{}", body(&app));

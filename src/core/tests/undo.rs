@@ -438,9 +438,12 @@ fn changes_that_the_agent_did_not_report_are_told_with_their_likely_cause() {
     app.end_turn(StopReason::EndTurn);
     let many: Vec<String> = (0..10).map(|number| format!("f{number}")).collect();
     captured(&mut app, Moment::After(2), 3, &many.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!(app.session().undo.unseen_count, 11, "until a review shows them");
-    let cause = |path: &str| app.session().undo.unreported[std::path::Path::new(path)].as_str();
-    assert_eq!((cause("c"), cause("f9")), ("maybe by an editor, a build or you", "likely by its commands"));
+    assert_eq!(app.session().undo.unseen.len(), 11, "until a review shows them");
+    let cause = |path: &str| app.session().undo.unreported[std::path::Path::new(path)].to_string();
+    assert_eq!(
+        (cause("c").as_str(), cause("f9").as_str()),
+        ("maybe by an editor, a build or you", "likely by its commands")
+    );
     let text = "10 files changed that the agent did not report, likely by its commands. /review-changes shows what changed. f0, f1, f2, f3, f4, f5, f6, f7, 2 more";
     assert_eq!(app.last_notice(), text);
 }

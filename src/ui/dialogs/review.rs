@@ -131,7 +131,7 @@ pub fn open(app: &mut App, key: SessionKey) {
         app.state.clear_flash();
     }
     if let Some(session) = app.state.sessions.get_mut(&key) {
-        session.undo.unseen_count = 0;
+        session.undo.unseen.clear();
     }
 }
 
@@ -161,7 +161,7 @@ fn files(preview: &Preview, session: &Session) -> Vec<ReviewedFile> {
             _ => String::new(),
         };
         let cause = session.undo.unreported.get(&step.path);
-        let unreported = cause.map(|cause| format!("The agent did not report it; {cause}."));
+        let unreported = cause.map(|cause| format!("Not reported by the agent; changed {cause}."));
         let note = unreported.into_iter().chain(Some(note).filter(|note| !note.is_empty()));
         ReviewedFile {
             path: step.path.clone(),

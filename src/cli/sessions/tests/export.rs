@@ -65,6 +65,16 @@ fn existing_files_are_replaced_only_with_force_or_confirmation() {
 }
 
 #[test]
+fn secrets_are_hidden_in_all_of_a_long_text() {
+    let key = format!("ghp_{}", "aB3xK9mQ7zT2pL5wR8cV".repeat(2));
+    let long = "line\n".repeat(1 << 20);
+    let text = export::hide(&format!("{long}{key}\n{long}"));
+    assert_eq!(text, format!("{long}{}\n{long}", "*".repeat(key.len())));
+    let cut = format!("-----BEGIN PRIVATE KEY-----\n{}\n", "aB3xK9mQ7zT2pL5w\n".repeat(9));
+    assert!(!export::hide(&cut).contains("aB3x"), "without its end");
+}
+
+#[test]
 fn secrets_are_hidden_in_exports_for_reading() {
     let fixture = Fixture::new();
     let key = format!("ghp_{}", "aB3xK9mQ7zT2pL5wR8cV".repeat(2));

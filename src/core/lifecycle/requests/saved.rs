@@ -22,6 +22,12 @@ pub struct SavedRequest {
     pub what: RequestSubject,
 }
 
+impl SavedRequest {
+    pub fn is_undecided(&self) -> bool {
+        matches!(self.what, RequestSubject::Call(_, None))
+    }
+}
+
 #[derive(Debug)]
 pub enum RequestSubject {
     /// A permission request, with its call as it was asked about.

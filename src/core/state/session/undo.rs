@@ -1,7 +1,8 @@
 //! The state of the snapshots of a session's folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::core::RewindWay;
 use crate::model::ItemId;
@@ -35,9 +36,9 @@ pub struct Undo {
     /// What the last snapshot does not have, with the reason.
     pub left_out: Vec<(PathBuf, &'static str)>,
     /// The files that changed and that the agent did not report, relative to the folder, with the likely cause.
-    pub unreported: BTreeMap<PathBuf, String>,
-    /// How many of them no review has shown yet.
-    pub unseen_count: usize,
+    pub unreported: BTreeMap<PathBuf, Arc<str>>,
+    /// Those that no review has shown yet.
+    pub unseen: BTreeSet<PathBuf>,
     /// What the user is shown before files are restored.
     pub offer: Option<Offer>,
     /// What is being restored.

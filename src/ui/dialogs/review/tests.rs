@@ -200,8 +200,8 @@ fn closing_the_page_ends_the_review() {
 fn files_that_were_not_reported_are_marked_until_they_are_seen() {
     let mut stage = ready();
     stage.session(|session| {
-        session.undo.unreported = [("src/a.txt".into(), "likely by its commands".to_owned())].into();
-        session.undo.unseen_count = 1;
+        session.undo.unreported = [("src/a.txt".into(), "likely by its commands".into())].into();
+        session.undo.unseen = ["src/a.txt".into()].into();
     });
     let shown = |stage: &Stage, size| text(&stage.draw(&mut stage.view(), &theme("dark"), size));
     for size in [(40, 12), (80, 24)] {
@@ -210,6 +210,9 @@ fn files_that_were_not_reported_are_marked_until_they_are_seen() {
     stage.app.state.setup.undo = UndoRules { is_on: true, ..UndoRules::default() };
     offer(&mut stage.app, Some(preview()));
     let page = shown(&stage, (120, 40));
-    assert!(page.contains("Hunk 1 of 2. The agent did not report it; likely by its commands."), "{page}");
-    assert_eq!(stage.app.state.active_session().unwrap().undo.unseen_count, 0);
+    assert!(
+        page.contains("Hunk 1 of 2. Not reported by the agent; changed likely by its commands."),
+        "{page}"
+    );
+    assert!(stage.app.state.active_session().unwrap().undo.unseen.is_empty());
 }
