@@ -22,6 +22,15 @@ mod tests;
 use locks::Locks;
 use repo::{BRANCHES, Repo, check_name, listed, text_of};
 
+/// Writes the files of a new worktree.
+fn fill(repo: &Repo, target: &Path, details: &mut Vec<String>) -> Result<Repo, String> {
+    // A configuration can depend on the branch, and add filters.
+    let tree = repo.at(target)?;
+    tree.read("write the files of the worktree", ["reset", "--hard", "--quiet"])?;
+    include::copy(repo, target, details)?;
+    Ok(tree)
+}
+
 /// The worktrees that parlor makes, of all repositories.
 #[derive(Debug, Clone)]
 pub struct Worktrees {
@@ -63,11 +72,9 @@ impl Worktrees {
         }
         let args = ["worktree", "add", "--quiet", "--no-checkout", "-b", &branch].map(OsStr::new);
         repo.read("make the worktree", args.into_iter().chain([target.as_os_str(), OsStr::new("HEAD")]))?;
-        // A configuration can depend on the branch, and add filters.
-        let tree = repo.at(&target)?;
-        tree.read("write the files of the worktree", ["reset", "--hard", "--quiet"])?;
         let mut details = vec![target.display().to_string()];
-        include::copy(&repo, &target, &mut details)?;
+        let tree = fill(&repo, &target, &mut details)
+            .map_err(|error| format!("{error} The worktree is incomplete. Remove it with `git worktree remove --force {}` and its branch with `git branch -D {branch}`.", target.display()))?;
         let filters = tree.filters_in_use();
         if !filters.is_empty() {
             let advice = "so some files are as stored in git. Run them yourself, for example `git lfs pull`.";

@@ -425,7 +425,8 @@ fn only_named_ports_folders_and_secrets_are_opened() {
         let (outside, secret) = (outside.to_str().unwrap(), secret.to_str().unwrap());
         std::os::unix::fs::symlink(outside, fixture.at("link")).unwrap();
         let link = fixture.at("link");
-        let link = link.to_str().unwrap();
+        let (link, above) = (link.to_str().unwrap(), fixture.at("home"));
+        let above = above.to_str().unwrap();
         let port = port.to_string();
         let cases: &[(&str, &[&str], bool)] = &[
             (connect, &["--ports", &port], true),
@@ -435,6 +436,7 @@ fn only_named_ports_folders_and_secrets_are_opened() {
             ("echo x >$OUT/new", &["--granted-write", outside], true),
             ("echo x >$OUT/new", &["--granted-write", link], false),
             ("cat $HOME/.aws/credentials", &["--granted-read", secret], false),
+            ("cat $HOME/.aws/credentials", &["--granted-read", above], false),
             ("cat $HOME/.aws/credentials", &["--read", secret], true),
             ("cat $HOME/.ssh/id_rsa", &["--read", secret], false),
         ];

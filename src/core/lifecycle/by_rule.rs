@@ -79,6 +79,7 @@ pub fn ask(state: &mut State, id: RequestId, rules: Vec<String>, cx: &mut Cx) {
         ),
         ("Cancel", Consequence::Close),
     ];
+    state.withdraw(|consequence| matches!(consequence, Consequence::AllowByRules(of, ..) if *of == id));
     let mut body = rules.clone();
     body.extend(["", "Searching the saved sessions…"].map(str::to_owned));
     state.ask(key, Question::new("Add these rules?", body, answers));

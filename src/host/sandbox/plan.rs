@@ -101,7 +101,9 @@ impl Plan {
                 && !is_in_one_of(path, &secrets)
         };
         write.extend(wanted.granted_write.iter().filter(is_granted).cloned());
-        let granted_read: Vec<PathBuf> = wanted.granted_read.iter().filter(is_granted).cloned().collect();
+        let has_secrets = |path: &&PathBuf| secrets.iter().any(|secret| secret.starts_with(path));
+        let granted_read = wanted.granted_read.iter().filter(is_granted).filter(|path| !has_secrets(path));
+        let granted_read: Vec<PathBuf> = granted_read.cloned().collect();
         let caches = home.find_all(CACHES.iter().map(|(path, _)| *path));
         let temporary = home.find_all(TEMPORARY.iter().copied());
         let moved = ["XDG_CACHE_HOME", "TMPDIR"].into_iter().filter_map(real);
