@@ -110,7 +110,10 @@ pub(in crate::core) fn on_matched(state: &mut State, job: &MatchJob, found: Resu
         }
         Err(why) => format!("Could not search the saved sessions: {why}"),
     };
-    let is_it = |consequence: &Consequence| matches!(consequence, Consequence::AllowByRules(id, rules, _) if (id, rules) == (&job.request, &job.rules));
+    let is_it = |consequence: &Consequence| match consequence {
+        Consequence::AllowByRules(id, rules, _) => (id, rules) == (&job.request, &job.rules),
+        _ => false,
+    };
     let mut questions = state.questions.iter_mut();
     let question =
         questions.find(|question| question.answers.iter().any(|answer| is_it(&answer.consequence)));

@@ -27,23 +27,24 @@ pub fn new_worktree(state: &mut State, name: Option<String>, cx: &mut Cx) {
 
 /// Starts a job with worktrees of the active tab's repository.
 pub fn worktree_job(state: &State, job: WorktreeJob, cx: &mut Cx) {
+    cx.effects.push(effect_of(state, job));
+}
+
+fn effect_of(state: &State, job: WorktreeJob) -> Effect {
     let session = tab::front(state);
-    let folder = lookup::folder_of(state, session);
-    cx.effects.push(Effect::Worktree { session, folder, job });
+    Effect::Worktree { session, folder: lookup::folder_of(state, session), job }
 }
 
 /// Asks whether to remove a worktree.
 pub fn ask_to_remove_worktree(state: &mut State, name: &str) {
-    let session = tab::front(state);
-    let job = WorktreeJob::Remove(name.to_owned());
-    let effect = Effect::Worktree { session, folder: lookup::folder_of(state, session), job };
+    let remove = Consequence::effect(effect_of(state, WorktreeJob::Remove(name.to_owned())));
     let body = [
         "Deletes its folder, with ignored files such as build results and local settings, and its branch.",
         "parlor refuses if it is in use, or has changes or commits that are nowhere else.",
     ];
-    let answers = [("Cancel", Consequence::Close), ("Remove", Consequence::effect(effect))];
+    let answers = [("Cancel", Consequence::Close), ("Remove", remove)];
     let title = format!("Remove the worktree {name}?");
-    state.ask(session, Question::new(title, body.map(str::to_owned).to_vec(), answers));
+    state.ask(tab::front(state), Question::new(title, body.map(str::to_owned).to_vec(), answers));
 }
 
 pub(in crate::core) fn on_news(

@@ -161,7 +161,7 @@ fn files(preview: &Preview, session: &Session) -> Vec<ReviewedFile> {
             _ => String::new(),
         };
         let cause = session.undo.unreported.get(&step.path);
-        let unreported = cause.map(|cause| format!("Not reported by the agent; changed {cause}."));
+        let unreported = cause.map(|cause| format!("Changed without a report from the agent, {cause}."));
         let note = unreported.into_iter().chain(Some(note).filter(|note| !note.is_empty()));
         ReviewedFile {
             path: step.path.clone(),

@@ -211,7 +211,7 @@ fn files_that_were_not_reported_are_marked_until_they_are_seen() {
     offer(&mut stage.app, Some(preview()));
     let page = shown(&stage, (120, 40));
     assert!(
-        page.contains("Hunk 1 of 2. Not reported by the agent; changed likely by its commands."),
+        page.contains("Hunk 1 of 2. Changed without a report from the agent, likely by its commands."),
         "{page}"
     );
     assert!(stage.app.state.active_session().unwrap().undo.unseen.is_empty());
