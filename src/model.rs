@@ -22,6 +22,7 @@ pub mod event;
 pub mod fault;
 pub mod field;
 pub mod fold;
+pub mod held;
 pub mod hunk;
 pub mod ids;
 pub mod input_keys;

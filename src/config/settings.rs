@@ -268,6 +268,8 @@ pub const SETTINGS: &[Setting] = settings! {
         "Show progress in the tab or taskbar (OSC 9;4)" { unset: "if the terminal is known to support it" };
     "policy.ask_writes", PERMISSIONS, Flag, policy.ask_writes,
         "Ask about each write, also inside the folders of the session" { widening: Some(false) };
+    "policy.hold_writes", PERMISSIONS, Flag, policy.hold_writes,
+        "Hold what agents write through parlor until you have reviewed it" { widening: Some(false) };
     "policy.ask_commands", PERMISSIONS, Flag, policy.ask_commands,
         "Ask before commands run inside the folders of the session; commands of remote agents are always asked about"
         { widening: Some(false) };

@@ -23,6 +23,7 @@ pub(in crate::core) mod close;
 pub(in crate::core) mod conn;
 pub(in crate::core) mod from_list;
 pub mod handover;
+pub(in crate::core) mod held;
 pub(in crate::core) mod history;
 pub mod install;
 pub(in crate::core) mod late;

@@ -6,7 +6,7 @@
 //! Invariants: the policy decides about the path with all links resolved, and exactly that path is opened without
 //! following links, so a link that is created after the decision leads to an error; a file is replaced completely or
 //! not at all, except one with hard links, which is overwritten; a file that changed since this agent read it is not
-//! written; a job can be stopped, and waits for no job of another file.
+//! written; a write that is held changes nothing on the disk; a job can be stopped, and waits for no job of another file.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,7 @@ use crate::model::{
 pub(super) mod attributes;
 mod change;
 mod fs_error;
+mod held;
 mod jobs;
 mod lines;
 mod read;
@@ -34,6 +35,7 @@ mod tests;
 
 use fs_error::FsError;
 use jobs::{Jobs, Stop};
+use lines::Window;
 use rooted_path::RootedPath;
 use seen::Seen;
 
@@ -135,28 +137,41 @@ impl Files {
             };
             let is_shown = facts.protection.is_some()
                 || !matches!((&job.op, allowed.by), (FileOp::Read { .. }, AllowedBy::InsideRoots));
-            let served = |change| {
+            let served = |change, held| {
                 let (access, allowed) = (access.clone(), allowed.clone());
-                is_shown.then(|| Box::new(ServedFile { access, allowed, change }))
+                is_shown.then(|| Box::new(ServedFile { access, allowed, change, held }))
             };
-            let result = match &job.op {
-                FileOp::Read { line, limit } => {
-                    self.read(job, &rooted, (*line, *limit), stop).map(|text| (Some(text), None))
+            let known = job.holding.files.get(rooted.real());
+            // The user was asked about others, and saw the change.
+            let is_held =
+                (job.holding.is_on || known.is_some()) && facts.is_inside && facts.protection.is_none();
+            let result = match (&job.op, known) {
+                (FileOp::Read { line, limit }, Some(held)) => {
+                    let window = Window::new(*line, *limit);
+                    self.read_held(job, rooted.real(), &held.text, window)
+                        .map(|text| (Some(text), None, None))
                 }
-                FileOp::Write { content } => {
+                (FileOp::Read { line, limit }, None) => {
+                    self.read(job, &rooted, (*line, *limit), stop).map(|text| (Some(text), None, None))
+                }
+                (FileOp::Write { content }, _) if is_held => {
+                    self.hold(job, &rooted, content).map(|(change, held)| (None, Some(change), Some(held)))
+                }
+                (FileOp::Write { content }, _) => {
                     let has_names = facts.protection.is_some();
-                    self.write(job, &rooted, (content, has_names), stop).map(|change| (None, Some(change)))
+                    let written = self.write(job, &rooted, (content, has_names), stop);
+                    written.map(|change| (None, Some(change), None))
                 }
             };
             return match result {
                 // A link changed in between; the next round decides about its new target.
                 Err(FsError::Escaped) => continue,
-                Err(trouble) => failed(job, &trouble, served(None)),
-                Ok((text, change)) => ServiceEvent::FileDone {
+                Err(trouble) => failed(job, &trouble, served(None, None)),
+                Ok((text, change, held)) => ServiceEvent::FileDone {
                     conn: job.conn,
                     request_id: job.request_id,
                     result: Ok(text),
-                    served: served(change),
+                    served: served(change, held),
                 },
             };
         }
@@ -221,11 +236,15 @@ impl Files {
     ) -> Result<WriteChange, FsError> {
         // From the check that the file is unchanged until it is written, so that concurrent writes cannot interleave.
         let _writer = self.jobs.write(rooted.real(), stop)?;
-        let seen = self.memory().seen.get(&job.conn).and_then(|files| files.get(rooted.real())).copied();
+        let seen = self.seen(job.conn, rooted.real());
         let change = change_of(rooted, content);
         let seen = write::write(rooted, (content, may_have_names), seen, stop)?;
         self.remember(job.conn, rooted.real(), seen);
         Ok(change)
+    }
+
+    fn seen(&self, conn: ConnId, path: &Path) -> Option<Seen> {
+        self.memory().seen.get(&conn).and_then(|files| files.get(path)).copied()
     }
 
     fn remember(&self, conn: ConnId, path: &Path, seen: Seen) {

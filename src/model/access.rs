@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::held::HeldFile;
 use super::{
     Access, AllowedBy, AskReason, CommandAccess, Decider, Facts, FileDiff, PermissionOption, RefusedBy,
     TerminalId,
@@ -25,6 +26,9 @@ pub struct AccessRecord {
     pub terminal: Option<TerminalId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether the write was held.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_held: bool,
     /// Whether the tool call that it belongs to shows the same change. Not saved.
     #[serde(skip)]
     pub is_reported: bool,
@@ -92,13 +96,16 @@ pub struct ServedFile {
     pub access: Access,
     pub allowed: Allowance,
     pub change: Option<WriteChange>,
+    /// The file, if the write is held.
+    pub held: Option<HeldFile>,
 }
 
 impl AccessRecord {
     /// A record without a change, a terminal or an error.
     pub fn new(access: Access, outcome: AccessOutcome) -> Self {
         let (rule, question, change, terminal, error) = (None, None, None, None, None);
-        Self { access, outcome, rule, question, change, terminal, error, is_reported: false }
+        let (is_held, is_reported) = (false, false);
+        Self { access, outcome, rule, question, change, terminal, error, is_held, is_reported }
     }
 
     pub fn allowed(access: Access, allowed: Allowance) -> Self {
@@ -131,6 +138,7 @@ impl AccessRecord {
     pub fn description(&self) -> String {
         let (done, undone) = match &self.access {
             Access::Read { .. } => ("read", "not read"),
+            Access::Write { .. } if self.is_held => ("held", "not held"),
             Access::Write { .. } => ("written", "not written"),
             Access::Run(_) => ("run", "not run"),
             Access::SignIn { .. } => ("started", "not started"),

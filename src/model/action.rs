@@ -184,6 +184,8 @@ pub enum Action {
     ToggleApproveAll,
     /// Shows what the turns of the session have changed on the disk, to accept or reject it.
     ReviewChanges,
+    /// Review the writes that are held.
+    ReviewHeld,
     /// Opens a path that the sandbox likely refused.
     AllowPath,
     /// Lists the prompts of the session, to go back to one.

@@ -44,6 +44,30 @@ pub fn without_hunks(old: &str, new: &str, hunks: &[Hunk]) -> Option<String> {
     splice(new, old, hunks.iter().map(|hunk| (&hunk.new, &hunk.old)))
 }
 
+/// The base with the changes of both texts; `None` if they overlap or touch. May take up to a second.
+pub fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    let of = |text| hunks(base, text).into_iter().map(move |hunk| (hunk, text));
+    let mut all: Vec<(Hunk, &str)> = of(ours).chain(of(theirs)).collect();
+    all.sort_by_key(|(hunk, _)| (hunk.old.start, hunk.old.end));
+    // What both did in the same way is one change.
+    let new = |(hunk, text): &(Hunk, &str)| {
+        lines(text).get(hunk.new.start as usize..hunk.new.end as usize).map(<[&str]>::concat)
+    };
+    all.dedup_by(|a, b| a.0.old == b.0.old && new(a) == new(b));
+    if all.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a.old.end >= b.old.start)) {
+        return None;
+    }
+    let base = lines(base);
+    let (mut out, mut at) = (String::new(), 0);
+    for change in &all {
+        out.extend(base.get(at..change.0.old.start as usize)?.iter().copied());
+        out.push_str(&new(change)?);
+        at = change.0.old.end as usize;
+    }
+    out.extend(base.get(at..)?.iter().copied());
+    Some(out)
+}
+
 fn splice<'a>(
     text: &str,
     other: &str,
@@ -122,6 +146,37 @@ mod tests {
             let rejected = without_hunks(&old, &new, &of(false)).unwrap();
             prop_assert_eq!(accepted, rejected);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn both_changes_are_merged_or_neither((base, ours, theirs) in (text(), text(), text())) {
+            prop_assert_eq!(merge(&base, &ours, &base), Some(ours.clone()));
+            prop_assert_eq!(merge(&base, &base, &theirs), Some(theirs.clone()));
+            prop_assert_eq!(merge(&base, &ours, &ours), Some(ours.clone()));
+            prop_assert_eq!(merge(&base, &ours, &theirs), merge(&base, &theirs, &ours));
+        }
+
+        #[test]
+        fn changes_of_distant_lines_are_merged(who in prop::collection::vec(0..6usize, 1..20)) {
+            // Every other line may be changed by the one, by the other, or by both in the same way.
+            let text = |changes: &[usize]| {
+                let lines = who.iter().enumerate().map(|(line, who)| match who {
+                    who if changes.contains(who) => format!("same {line}\nnew {line}\n"),
+                    _ => format!("same {line}\nold {line}\n"),
+                });
+                lines.collect::<String>()
+            };
+            prop_assert_eq!(merge(&text(&[]), &text(&[1, 3]), &text(&[2, 3])), Some(text(&[1, 2, 3])));
+        }
+    }
+
+    #[test]
+    fn changes_that_touch_are_not_merged() {
+        let base = "1\n2\n3\n4\n";
+        assert_eq!(merge(base, "one\n2\n3\n4\n", "1\n2\n3\nfour\n").as_deref(), Some("one\n2\n3\nfour\n"));
+        assert_eq!(merge(base, "one\n2\n3\n4\n", "1\ntwo\n3\n4\n"), None);
+        assert_eq!(merge(base, "1\n", ""), None);
     }
 
     #[test]

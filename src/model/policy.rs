@@ -81,6 +81,8 @@ pub struct Policy {
 pub struct PolicyRules {
     /// Whether every write needs confirmation, also inside the session's folders.
     pub ask_writes: bool,
+    /// Whether writes inside the session's folders are held until the user applies them.
+    pub hold_writes: bool,
     /// Whether commands need confirmation. Commands of remote agents always do.
     pub ask_commands: bool,
     /// Whether the user can type into commands of agents; without it, they have no input.
@@ -91,7 +93,13 @@ pub struct PolicyRules {
 
 impl Default for PolicyRules {
     fn default() -> Self {
-        Self { ask_writes: false, ask_commands: true, command_input: false, check_secrets: true }
+        Self {
+            ask_writes: false,
+            hold_writes: false,
+            ask_commands: true,
+            command_input: false,
+            check_secrets: true,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::held::{HeldFile, HeldFiles};
 use super::snapshot::SnapshotRecord;
 use super::{
     AccessRecord, ContentBlock, Cost, Decider, DiffPosition, ElicitationRequest, ExitInfo, FaultKind,
@@ -225,6 +226,8 @@ pub enum Note {
     Queue(Vec<String>),
     /// The drafts that were put aside, the last one at the end.
     Stash(Vec<String>),
+    /// A file is held with this text, or no longer.
+    Held(PathBuf, Option<HeldFile>),
     /// All of [`RecordedSession::reported`].
     Reported(Vec<u64>),
     /// The session continues another one: a fork of it, or a handover of its conversation.
@@ -296,6 +299,7 @@ pub struct RecordedSession {
     pub queue: Vec<String>,
     /// The drafts that were put aside.
     pub stash: Vec<String>,
+    pub held: HeldFiles,
     /// The last events, oldest first; they begin with a turn.
     pub events: Vec<RecordedEvent>,
     /// Whether there are events before those.

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::held::{HeldNews, Holding};
 use super::snapshot::SnapshotNews;
 use super::{
     AgentSpec, Allowance, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
@@ -26,6 +27,7 @@ pub struct FileJob {
     pub allowed: Option<Allowance>,
     /// Whether a missing file reads as empty (a quirk of some agents).
     pub missing_reads_empty: bool,
+    pub holding: Holding,
     pub op: FileOp,
 }
 
@@ -124,6 +126,8 @@ pub enum ServiceEvent {
         /// The access for the transcript; `None` for a read inside the session's folders, which is not shown.
         served: Option<Box<ServedFile>>,
     },
+    /// Held files of a session were compared or applied.
+    Held(SessionKey, HeldNews),
     /// A file request needs the user's confirmation.
     FileAsks {
         /// The job, to be sent again with `allowed`, or to respond to with an error.

@@ -284,6 +284,9 @@ pub enum SnapshotRecord {
         /// Whether the agent had begun to work before it was complete.
         #[serde(default, skip_serializing_if = "super::record::is_false")]
         is_late: bool,
+        /// Whether held writes were applied then, after the turn.
+        #[serde(default, skip_serializing_if = "super::record::is_false")]
+        is_applied: bool,
     },
     After {
         turn: u32,

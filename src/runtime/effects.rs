@@ -32,7 +32,6 @@ use crate::host::templates::TemplateFolders;
 use crate::host::terminals::Terminals;
 use crate::host::trust;
 use crate::host::worktrees::Worktrees;
-use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentSpec, Attachment, AttachmentLabel, ConnId, CopyJob, FileQuery, FolderServers, Location,
     ServiceEvent, SessionAttachJob, SessionKey, StoreJob,
@@ -176,7 +175,11 @@ impl EffectRunner {
                 self.work(move || Some(accepted.serve()));
             }
             Effect::StopFiles { session, keeps_writes } => self.files.stop(session, keeps_writes),
-            Effect::Snapshot(job) => self.snapshot(job),
+            Effect::Held(job) => {
+                let (files, session) = (self.files.clone(), job.session);
+                self.work(move || Some(ServiceEvent::Held(session, files.serve_held(job))));
+            }
+            Effect::Snapshot(job) => self.snapshots.run(job, self.data_dir.as_deref(), self.home.clone()),
             Effect::LocateDiffs(job) => self.locator.look(job),
             Effect::Terminal(job) => self.terminals.run(job),
             Effect::FindFiles(query) => self.find_files(query),
@@ -395,10 +398,6 @@ impl EffectRunner {
             let edited = edit_pasted(template.as_deref(), &before, &label, &folder, &attachments);
             Some(ServiceEvent::DraftEdited { session, before, edited })
         });
-    }
-
-    fn snapshot(&mut self, job: SnapshotJob) {
-        self.snapshots.run(job, self.data_dir.as_deref(), self.home.clone());
     }
 
     /// When the next delayed agent is started.

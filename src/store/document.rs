@@ -1,5 +1,7 @@
 //! The JSON document of an exported session, which `parlor sessions import` reads.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::handle::Store;
@@ -53,6 +55,9 @@ pub struct Head {
     /// The drafts that were put aside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stash: Vec<String>,
+    /// The unsaved writes that were held, by path; only in the file of a session that could not be saved.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, String>,
     /// Number of events that are omitted because this parlor could not read them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreadable_count: u64,
@@ -92,6 +97,7 @@ impl Document {
                 draft: with_pasted_texts(&row.draft),
                 queue: row.queue.iter().map(with_pasted_texts).collect(),
                 stash: row.stash.iter().map(with_pasted_texts).collect(),
+                held: BTreeMap::new(),
                 unreadable_count,
                 created_ms: row.created_ms,
                 updated_ms: row.updated_ms,

@@ -94,7 +94,8 @@ impl Store {
             let (ids, _) = readable::<i64>(&change, sql, [uid], |row| row.get(0))?;
             for id in ids {
                 let (changed, turns) = secret.remove_from_log(&change, "log", id)?;
-                let changed_row = secret.remove_from_row(&change, id)?;
+                let changed_row =
+                    secret.remove_from_row(&change, id)? + secret.remove_from_held(&change, id)?;
                 if changed + changed_row == 0 {
                     continue;
                 }
@@ -412,6 +413,14 @@ impl<'a> Secret<'a> {
             }
         }
         Ok(count.min(1))
+    }
+
+    /// Removes the text from the files that are held, in the state in which they would be applied.
+    fn remove_from_held(&self, conn: &Connection, id: i64) -> rusqlite::Result<usize> {
+        let sql = "UPDATE held SET base = replace(base, ?2, ?3), text = replace(text, ?2, ?3)
+            WHERE uid = (SELECT uid FROM sessions WHERE id = ?1)
+                AND (instr(text, ?2) OR instr(coalesce(base, ''), ?2))";
+        conn.execute(sql, params![id, self.text, REMOVED])
     }
 
     /// Removes the text from the prompts of folders, and from search texts that still contain it; if a session is given,

@@ -14,7 +14,8 @@ use super::support::unix_ms;
 use super::write::EventRow;
 use super::{db, format, orphan, owner};
 use crate::lock::lock;
-use crate::model::{EventPage, Record, RecordedEvent, RecordedSession, TurnOutcome};
+use crate::model::held::{HeldFile, HeldFiles};
+use crate::model::{Body, EventPage, Record, RecordedEvent, RecordedSession, TurnOutcome};
 use crate::program::run_mark;
 
 /// Minimum number of events with which a session is opened, and their size if more turns are included.
@@ -322,7 +323,18 @@ fn end_of(conn: &Connection, id: i64, row: &SessionRow) -> rusqlite::Result<Reco
         (uid.to_owned(), name.unwrap_or_default())
     });
     let events = events.into_iter().map(|(_, event)| event).collect();
-    Ok(RecordedSession { events, has_earlier, unreadable_count, came_from, ..row.to_saved() })
+    let held = held(conn, &row.uid)?;
+    Ok(RecordedSession { held, events, has_earlier, unreadable_count, came_from, ..row.to_saved() })
+}
+
+/// The held files of a session.
+fn held(conn: &Connection, uid: &str) -> rusqlite::Result<HeldFiles> {
+    let mut query = conn.prepare_cached("SELECT path, base, text FROM held WHERE uid = ?1")?;
+    let rows = query.query_map([uid], |row| {
+        let base = row.get::<_, Option<String>>(1)?.map(Body::from);
+        Ok((row.get::<_, String>(0)?.into(), HeldFile { base, text: row.get::<_, String>(2)?.into() }))
+    })?;
+    rows.collect()
 }
 
 /// Where the end of a session starts: with as many turns as are needed for a screen, as long as they are small; and

@@ -400,7 +400,7 @@ impl Writer {
         let is_end = matches!(note, Note::Closed);
         let changed_turn = match note {
             Note::Event { turn, .. } => Some(turn),
-            Note::Draft(_) | Note::Queue(_) | Note::Stash(_) => Some(0),
+            Note::Draft(_) | Note::Queue(_) | Note::Stash(_) | Note::Held(..) => Some(0),
             _ => None,
         };
         track.take(note, at_ms, &mut self.batch);

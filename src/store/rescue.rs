@@ -81,7 +81,9 @@ impl Rescue<'_> {
             return format!("Saving failed: {}. No turns or drafts are lost.", self.why);
         }
         for (mut row, log) in sessions {
-            let has_text = !(row.draft.is_empty() && row.queue.is_empty() && row.stash.is_empty());
+            let held = self.held(&row.uid);
+            let has_text =
+                !(row.draft.is_empty() && row.queue.is_empty() && row.stash.is_empty() && held.is_empty());
             let is_rest = !log.is_read && log.events.first_key_value().is_some_and(|(seq, _)| *seq > 0);
             if is_rest {
                 row.came_from = Some(row.uid.clone());
@@ -94,7 +96,9 @@ impl Rescue<'_> {
                 row.uid = new_uid();
             }
             let events = log.events.into_values().collect();
-            let text = Document::new(self.store, &row, events, log.unreadable_count).text();
+            let mut document = Document::new(self.store, &row, events, log.unreadable_count);
+            document.session.held = held;
+            let text = document.text();
             let Some(path) = self.folders.iter().find_map(|folder| create(folder, &row.uid, &text).ok())
             else {
                 notes.insert("No file could be written, so they are lost.");
@@ -122,10 +126,25 @@ impl Rescue<'_> {
             let _ = write!(message, "\nOnce saving works, run: parlor sessions import{imports}");
         }
         if !texts.is_empty() {
-            let _ = write!(message, "\nUnsent prompts are not imported; they are in:{texts}");
+            let _ = write!(message, "\nUnsent prompts and held writes are not imported; they are in:{texts}");
         }
         message.extend(notes.into_iter().flat_map(|note| ["\n", note]));
         message
+    }
+
+    /// The texts of the held files that are not saved.
+    fn held(&self, uid: &str) -> BTreeMap<String, String> {
+        let mut held = BTreeMap::new();
+        for change in &self.batch.changes {
+            match change {
+                Change::Held { uid: of, path, file: Some(file) } if of == uid => {
+                    held.insert(path.clone(), file.text.peek().into_owned());
+                }
+                Change::Held { uid: of, path, file: None } if of == uid => drop(held.remove(path)),
+                _ => {}
+            }
+        }
+        held
     }
 
     /// The sessions with unsaved changes, and their events.
@@ -161,6 +180,7 @@ impl Rescue<'_> {
                 }
                 Change::Keep(uid) => drop(logs.entry(uid).or_insert_with(|| log(uid))),
                 Change::Drop(uid) => drop(logs.remove(uid.as_str())),
+                Change::Held { .. } => {}
             }
         }
         let rows = self.batch.sessions.iter().filter(|(_, row)| row.spool_of.is_none());

@@ -325,6 +325,7 @@ pub(super) fn delete(conn: &Connection, id: i64) -> rusqlite::Result<()> {
     for sql in [
         "DELETE FROM docs WHERE session = ?1",
         "DELETE FROM log WHERE session = ?1",
+        "DELETE FROM held WHERE uid = (SELECT uid FROM sessions WHERE id = ?1)",
         "DELETE FROM sessions WHERE id = ?1",
     ] {
         conn.prepare_cached(sql)?.execute([id])?;

@@ -120,6 +120,16 @@ const STEPS: &[&str] = &["
     "
     -- JSON: the uids of the sessions that were open read-only in other tabs
     ALTER TABLE sessions ADD COLUMN views TEXT;
+    ",
+    "
+    -- The files that agents wrote and that are not on the disk, until the user applies or discards them.
+    CREATE TABLE held (
+        uid TEXT NOT NULL,                 -- sessions.uid
+        path TEXT NOT NULL,
+        base TEXT,                         -- what the agent wrote on; null: a new file
+        text TEXT NOT NULL,
+        PRIMARY KEY (uid, path)
+    ) WITHOUT ROWID;
     "];
 
 /// The newest version of the schema.

@@ -72,6 +72,10 @@ impl Track {
                 self.is_saved |= !stash.is_empty();
                 self.row.stash = stash;
             }
+            Note::Held(path, file) => {
+                let (uid, path) = (self.row.uid.clone(), path.to_string_lossy().into_owned());
+                self.waiting.push(Change::Held { uid, path, file });
+            }
             Note::Reported(reported) => self.row.reported = reported,
             Note::KeepSpool { title } => self.keep_spool(title, batch),
             Note::Closed => {

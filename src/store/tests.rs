@@ -7,6 +7,7 @@ use rusqlite::Connection;
 
 use super::support::{random, unix_ms};
 use super::*;
+use crate::model::held::HeldFile;
 use crate::model::*;
 
 mod archive;

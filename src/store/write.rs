@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
 use super::docs::{self, DocRow};
 use super::rows::{self, SessionRow};
+use crate::model::held::HeldFile;
 
 /// Rows to write. A batch can wait and grow while the disk is full.
 #[derive(Debug, Default)]
@@ -40,6 +41,12 @@ pub(super) enum Change {
     /// A spool became an ordinary session, which is searched.
     Keep(String),
     Drop(String),
+    /// A file of a session is held with this text, or no longer.
+    Held {
+        uid: String,
+        path: String,
+        file: Option<HeldFile>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -72,6 +79,7 @@ impl Batch {
     pub fn event_bytes(&self) -> u64 {
         let bytes = |change: &Change| match change {
             Change::Event(event) => event.body.len() as u64,
+            Change::Held { file: Some(file), .. } => file.len() as u64,
             _ => 0,
         };
         self.changes.iter().map(bytes).sum()
@@ -166,6 +174,17 @@ pub(super) fn write(conn: &mut Connection, batch: &Batch) -> rusqlite::Result<BT
                     rows::delete(&change, id)?;
                     ids.remove(uid.as_str());
                 }
+            }
+            Change::Held { uid, path, file: None } => {
+                change.execute("DELETE FROM held WHERE uid = ?1 AND path = ?2", [uid, path])?;
+            }
+            Change::Held { uid, path, file: Some(HeldFile { base, text }) } => {
+                let base = base.as_ref().map(|base| base.peek());
+                change.execute(
+                    "INSERT OR REPLACE INTO held (uid, path, base, text)
+                        SELECT uid, ?2, ?3, ?4 FROM sessions WHERE uid = ?1",
+                    params![uid, path, base, text.peek()],
+                )?;
             }
         }
     }

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 
 use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
-use crate::core::state::inbox;
+use crate::core::state::{inbox, lookup};
 use crate::core::{ConnPhase, ItemBody, Prompt, SessionPhase, Turn};
 use crate::model::{Action, CloseReason, NoticeKind};
 use crate::ui::canvas::Canvas;
@@ -411,6 +411,7 @@ fn pieces(ctx: &FrameContext, width: u16) -> Vec<StatusSegment> {
         let line = ctx.span(Role::Status, format!("mouse capture off{key}"));
         pieces.push(StatusSegment { line: line.into(), action: None, rank: 4 });
     }
+    pieces.extend(held(ctx));
     pieces.extend(unreported(ctx));
     pieces.extend(after(ctx));
     if let Some(key) = ctx.key(Context::Main, Action::OpenHelp) {
@@ -436,6 +437,14 @@ fn unreported(ctx: &FrameContext) -> Option<StatusSegment> {
     let count = ctx.session.undo.unseen.len();
     let text = format!("{} {count} unreported", ctx.render.glyphs.bullet);
     (count > 0).then(|| with_key(ctx, ctx.span(Role::Accent, text), Action::ReviewChanges))
+}
+
+/// The number of files with writes that are held.
+fn held(ctx: &FrameContext) -> Option<StatusSegment> {
+    let root = lookup::root_of(ctx.state, ctx.session.key);
+    let count = ctx.state.sessions.get(&root)?.held.files.len();
+    let text = format!("{} {count} held", ctx.render.glyphs.warn);
+    (count > 0).then(|| with_key(ctx, ctx.span(Role::Warning, text), Action::ReviewHeld))
 }
 
 /// A segment with the key of what a click on it does.

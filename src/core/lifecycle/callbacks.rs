@@ -19,7 +19,7 @@ mod question;
 pub(in crate::core) use question::{note_refused, on_answered};
 use question::{question, refuse_by_rule};
 
-use super::{call, policy, requests, shell};
+use super::{call, held, policy, requests, shell};
 use crate::core::session::{access, record, terminals};
 use crate::core::state::changes::plain;
 use crate::core::state::lookup;
@@ -120,6 +120,7 @@ fn on_file(
     let (key, path) = (session.key, session.workspace.folder().join(path));
     let root = lookup::root_of(state, key);
     let requested = Some(plain(&path));
+    let holding = held::holding(state, key);
     let policy = Arc::new(Policy { requested, ..policy::of(state, conn, key) });
     let Some(open) = state.conns.get_mut(&conn) else { return };
     open.open_requests.insert(request_id, RequestClass::File(key));
@@ -133,6 +134,7 @@ fn on_file(
         policy,
         allowed: None,
         missing_reads_empty,
+        holding,
         op,
     };
     if !open.files.add(job, cx) {
@@ -164,6 +166,7 @@ pub(in crate::core) fn on_file_asks(state: &mut State, job: FileJob, asked: Aske
     let Some(RequestClass::File(key)) = class.cloned() else { return };
     let is_covered = policy::covers_write(state, conn, key, &asked);
     let AskedFile { access, facts, why, change } = asked;
+    let job = FileJob { holding: held::holding(state, key), ..job };
     // A grant may have been added since the job was created.
     let policy = Policy { requested: Some(plain(&job.path)), ..policy::of(state, conn, key) };
     let why = match decide(&policy, &access, &Facts { is_covered, ..facts }) {
@@ -300,6 +303,7 @@ fn start(
     is_bound: bool,
     cx: &mut Cx,
 ) {
+    held::on_command(state, key);
     let roots = state.sessions.get(&key).map(policy::roots).unwrap_or_default();
     let Some(open) = state.conns.get_mut(&conn).filter(|conn| conn.open_requests.contains_key(&request_id))
     else {
@@ -413,14 +417,22 @@ pub(in crate::core) fn on_file_done(
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.served(request_id, cx);
     }
+    let mut held = None;
     if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
         && let Some(session) = state.sessions.get_mut(&key)
         // A failed write changed nothing; it is only shown if the user was asked.
         && (result.is_ok() || served.allowed.by != AllowedBy::InsideRoots)
     {
         let error = result.as_ref().err().map(|error| error.message.clone());
+        if let (Some(file), Access::Write { path }) = (served.held, &served.access) {
+            held = Some((key, path.clone(), file));
+        }
         let record = AccessRecord::allowed(served.access, served.allowed);
+        let record = AccessRecord { is_held: held.is_some(), ..record };
         access::add(session, AccessRecord { change: served.change, error, ..record }, cx.now);
+    }
+    if let Some((key, path, file)) = held {
+        held::on_held(state, key, path, file, cx);
     }
     let reply = match result {
         Ok(Some(text)) => Response::FileContent(text),

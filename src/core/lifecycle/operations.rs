@@ -13,6 +13,9 @@ pub use super::close::close_session;
 pub use super::conn::{force_stop, quit, restart_agent, start_agent};
 pub use super::from_list::open_session;
 pub use super::handover::{agent_of, hand_over, hand_over_before, tell_agent};
+pub use super::held::{
+    apply as apply_held, close as close_held, discard as discard_held, start as review_held,
+};
 pub use super::listing::{list_sessions, request_status};
 pub use super::new_tab::open_tab;
 pub use super::open::{fork_session, new_session, start_over};

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::{call, undo};
 use crate::core::{Cx, Effect, Offer, RestoreOf, State, UiRequest};
+use crate::model::held::HeldChange;
 use crate::model::hunk::Hunk;
 use crate::model::snapshot::{
     Moment, Part, Preview, RestoreRecord, Restored, SnapshotNews, SnapshotRecord, SnapshotTask, shown_path,
@@ -134,8 +135,23 @@ pub fn comment(state: &mut State, key: SessionKey, part: &Part, text: &str, cx: 
 
 /// The lines of a part of the shown changes, as in a patch.
 pub fn quoted(state: &State, key: SessionKey, part: &Part) -> String {
+    let held = state.sessions.get(&key).and_then(|session| session.held.change(&part.path));
+    if let Some(HeldChange { disk, text, .. }) = held {
+        return quote_texts(disk.as_deref().unwrap_or_default(), text, part);
+    }
     let preview = state.sessions.get(&key).and_then(|session| session.undo.offer.as_ref()?.preview.as_ref());
     preview.map(|preview| quote(preview, part)).unwrap_or_default()
+}
+
+/// Adds to the draft what the user did with a part of the shown changes.
+pub(super) fn describe(state: &mut State, key: SessionKey, part: &Part, verb: &str, cx: &mut Cx) {
+    let quote = quoted(state, key, part);
+    add_to_draft(state, key, part, &quote, &done(part, verb), cx);
+}
+
+fn done(part: &Part, verb: &str) -> String {
+    let what = if part.hunks.is_empty() { "all changes of this file" } else { "this change" };
+    format!("{verb} {what}.")
 }
 
 pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: SnapshotNews, cx: &mut Cx) {
@@ -178,8 +194,7 @@ fn on_reverted(state: &mut State, key: SessionKey, restored: Result<Restored, St
             };
             undo::note(session, SnapshotRecord::Undone(restore));
             let quote = quote(&preview, &part);
-            let what = if part.hunks.is_empty() { "all changes of this file" } else { "this change" };
-            add_to_draft(state, key, &part, &quote, &format!("I reverted {what}."), cx);
+            add_to_draft(state, key, &part, &quote, &done(&part, "I reverted"), cx);
             call::flash(state, "Reverted, and added to the prompt. /redo restores it.", cx);
         }
         Ok(Restored { refused, .. }) => {
@@ -197,8 +212,13 @@ fn on_reverted(state: &mut State, key: SessionKey, restored: Result<Restored, St
 fn quote(preview: &Preview, part: &Part) -> String {
     let position = preview.plan.steps.iter().position(|step| step.path == part.path);
     let diff = position.and_then(|position| preview.diffs.get(position)?.as_ref());
-    let Some(DiffChange::Texts { old, new }) = diff.map(|diff| &diff.change) else { return String::new() };
-    let (old, new) = (old.as_deref().unwrap_or_default(), &**new);
+    match diff.map(|diff| &diff.change) {
+        Some(DiffChange::Texts { old, new }) => quote_texts(old.as_deref().unwrap_or_default(), new, part),
+        _ => String::new(),
+    }
+}
+
+fn quote_texts(old: &str, new: &str, part: &Part) -> String {
     let mut quoted = Vec::new();
     for Hunk { old: removed, new: added } in &part.hunks {
         quoted.extend(lines(old, removed).map(|line| format!("-{line}")));
@@ -221,7 +241,8 @@ fn add_to_draft(state: &mut State, key: SessionKey, part: &Part, quote: &str, te
         Some(new) => format!(":{}", new.start + 1),
         None => String::new(),
     };
-    let place = format!("{}{lines}", shown_path(&part.path));
+    let path = part.path.strip_prefix(session.workspace.folder()).unwrap_or(&part.path);
+    let place = format!("{}{lines}", shown_path(path));
     if !session.draft.is_empty() && !session.draft.ends_with('\n') {
         session.draft.push('\n');
     }

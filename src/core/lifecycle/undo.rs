@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{call, unreported};
+use super::{call, held, unreported};
 use crate::core::session::record;
 use crate::core::{Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, State, TimerId, UiRequest};
+use crate::model::held::{HeldJob, HeldTask};
 use crate::model::snapshot::{
     Action, Capture, CaptureError, CaptureFault, Moment, Part, Preview, RestoreRecord, Restored, SnapshotJob,
     SnapshotNews, SnapshotRecord, SnapshotTask, shown_path,
@@ -105,6 +106,28 @@ pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) 
     }
 }
 
+/// The user applies held writes. Outside of turns, that is undone and redone with the last turn.
+pub(super) fn on_apply(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    if state.sessions.get(&key).is_some_and(|session| !session.turn.is_running() && session.conn.is_some()) {
+        on_turn(state, key, cx);
+        if let Some(session) = state.sessions.get_mut(&key) {
+            session.undo.is_applying = session.undo.pending.is_some();
+        }
+    }
+}
+
+/// The held writes are on the disk.
+pub(super) fn on_applied(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    if state.sessions.get(&key).is_some_and(|session| session.undo.is_applied()) {
+        on_turn_end(state, key, cx);
+        // A turn that began meanwhile has had no snapshot yet.
+        if state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
+            on_turn(state, key, cx);
+        }
+    }
+    read_git(state, key, cx);
+}
+
 /// A turn has ended.
 pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
@@ -156,12 +179,17 @@ fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Cap
             session.undo.pending = None;
             let is_of_turn = |item: &crate::core::Item| item.turn >= turn;
             let mut items = session.transcript.items().iter().rev().take_while(|item| is_of_turn(item));
-            let is_late = items.any(|item| matches!(item.body, ItemBody::Tool(_)));
-            note(session, SnapshotRecord::Before { turn, id, is_late });
+            let is_applied = std::mem::take(&mut session.undo.is_applying);
+            let is_late = !is_applied && items.any(|item| matches!(item.body, ItemBody::Tool(_)));
+            note(session, SnapshotRecord::Before { turn, id, is_late, is_applied });
         }
         Moment::After(turn) => {
+            let is_applied = session.undo.is_applied();
             note(session, SnapshotRecord::After { turn, id, files: changed.len() });
-            unreported::tell(state, key, turn, &root, &changed);
+            if !is_applied {
+                unreported::tell(state, key, turn, &root, &changed);
+                held::on_disk_changed(state, key, turn, &changed);
+            }
         }
         Moment::Early | Moment::Before(_) => {}
     }
@@ -359,7 +387,7 @@ pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
     let (mut held, free): (Vec<_>, Vec<_>) = before.into_iter().partition(|(conn, _)| agents.contains(conn));
     let mut effects: Vec<Effect> = free.into_iter().map(|(_, effect)| effect).collect();
     for effect in std::mem::take(&mut cx.effects) {
-        if let Some(conn) = changes_files(&effect).filter(|conn| agents.contains(conn)) {
+        if let Some(conn) = changes_files(state, &effect).filter(|conn| agents.contains(conn)) {
             held.push((conn, effect));
             continue;
         }
@@ -374,8 +402,11 @@ pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
 }
 
 /// The agent for which an effect may change files. Reads wait too: they may follow a write.
-fn changes_files(effect: &Effect) -> Option<ConnId> {
+fn changes_files(state: &State, effect: &Effect) -> Option<ConnId> {
     match effect {
+        Effect::Held(HeldJob { session, task: HeldTask::Apply { .. }, .. }) => {
+            state.sessions.get(session)?.conn
+        }
         Effect::File(job) => Some(job.conn),
         Effect::Terminal(TerminalJob::Create { conn, .. })
         | Effect::Send(conn, AgentCommand::Respond(_, Response::Selected(_))) => Some(*conn),

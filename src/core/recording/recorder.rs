@@ -152,7 +152,9 @@ fn flush_session(
         for note in &notes {
             match note {
                 Note::Event { turn: turn @ 1.., .. } => unsaved.note(session.key, [*turn]),
-                Note::Draft(_) | Note::Queue(_) | Note::Stash(_) => unsaved.note(session.key, []),
+                Note::Draft(_) | Note::Queue(_) | Note::Stash(_) | Note::Held(..) => {
+                    unsaved.note(session.key, [])
+                }
                 _ => {}
             }
         }

@@ -3,6 +3,7 @@
 //! Replays the records with the code that created the transcript live, with the same intervals between them. `conn`
 //! starts the agent, `open` opens its session.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::model::{EventPage, ItemId, RecordedSession, Severity};
@@ -12,7 +13,7 @@ use crate::core::{ItemBody, Message, MessagePart, Outbox, RecorderState, Session
 
 /// Restores a session, or its end, without starting its agent.
 pub fn restore(session: &mut Session, saved: RecordedSession, now: Instant) {
-    let RecordedSession { head, usage, draft, queue, stash, events, unreadable_count, .. } = saved;
+    let RecordedSession { head, usage, draft, queue, stash, held, events, unreadable_count, .. } = saved;
     session.id.clone_from(&head.session);
     session.title.clone_from(&head.title);
     if head.workspace.cwd.is_absolute() {
@@ -22,6 +23,7 @@ pub fn restore(session: &mut Session, saved: RecordedSession, now: Instant) {
     session.usage = usage;
     session.draft = draft;
     session.stash = stash;
+    session.held.files = Arc::new(held);
     restore_queue(session, &queue);
     session.settings.set_chosen(head.chosen.clone());
     session.title_state = TitleState::saved(head.has_own_title, head.owes_title);

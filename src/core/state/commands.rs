@@ -64,6 +64,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     own("undo", &["revert"], Action::UndoTurn),
     own("redo", &[], Action::RedoTurn),
     own("review-changes", &["hunks"], Action::ReviewChanges),
+    own("review-held", &["held"], Action::ReviewHeld),
     own("rewind", &["checkpoint"], Action::Rewind),
     own("inbox", &[], Action::OpenAttention),
     own("cancel", &["stop"], Action::CancelTurn),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::ui_request::UiRequest;
+use crate::model::held::HeldJob;
 use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
@@ -60,6 +61,8 @@ pub enum Effect {
         session: SessionKey,
         keeps_writes: bool,
     },
+    /// Compares or applies held files; reported as `ServiceEvent::Held`.
+    Held(HeldJob),
     /// Captures, plans or restores; reported as `ServiceEvent::Snapshot`.
     Snapshot(SnapshotJob),
     /// Locates the changes of a tool call in their files; reported as `ServiceEvent::DiffsLocated`.

@@ -2,6 +2,7 @@
 
 mod budget;
 mod echo;
+mod held;
 pub(in crate::core) mod index;
 mod listed;
 mod loose;
@@ -32,6 +33,7 @@ use crate::core::{ItemBody, Reading, RecorderState, Replay, TerminalView, ToolCa
 pub use budget::{DayBudget, TurnBudget};
 
 pub use echo::Echo;
+pub use held::{Held, HeldReview};
 use index::ItemIndex;
 pub use listed::ListedFiles;
 pub use loose::Loose;
@@ -119,6 +121,7 @@ pub struct Session {
     pub title_state: TitleState,
     pub recorder: RecorderState,
     pub undo: Undo,
+    pub held: Held,
     /// Paths that the sandbox likely refused in the last turn, and that can be opened.
     pub refused: Vec<PathBuf>,
     pub budget: TurnBudget,
@@ -188,6 +191,7 @@ impl Session {
             title_state: TitleState::default(),
             recorder: RecorderState::default(),
             undo: Undo::default(),
+            held: Held::default(),
             refused: Vec::new(),
             budget: TurnBudget::default(),
             secret_answers: BTreeMap::new(),

@@ -76,7 +76,8 @@ fn wrote(app: &mut TestCore, request_id: u64, path: &str, old: &str, new: &str) 
     let diff = Some(diff(path, old, new));
     let change = Some(WriteChange { diff, line: None, size_bytes: new.len() as u64 });
     let access = Access::Write { path: path.into() };
-    let served = Some(Box::new(ServedFile { access, allowed: AllowedBy::InsideRoots.into(), change }));
+    let served =
+        Some(Box::new(ServedFile { access, allowed: AllowedBy::InsideRoots.into(), change, held: None }));
     app.service(ServiceEvent::FileDone {
         conn: CONN,
         request_id: RequestId(request_id),

@@ -37,6 +37,8 @@ pub fn take_note(
         Note::Draft(draft) => saved.draft = draft,
         Note::Queue(queue) => saved.queue = queue,
         Note::Stash(stash) => saved.stash = stash,
+        Note::Held(path, Some(file)) => drop(saved.held.insert(path, file)),
+        Note::Held(path, None) => drop(saved.held.remove(&path)),
         Note::Reported(reported) => saved.reported = reported,
         Note::TakeSpool { spool } => saved.events = events_of(spool),
         Note::Spool { .. }

@@ -34,6 +34,8 @@ pub(super) enum FsError {
     /// A link was created after the check. Not reported: the path is resolved again.
     Escaped,
     Refused(RefusedBy),
+    /// Writes are held, and this one cannot be, with the reason.
+    Unholdable(&'static str),
     /// The path had another target each time.
     Unsteady,
     /// The requested part begins too far from the start of the file.
@@ -117,6 +119,9 @@ impl FsError {
             Self::Damaged(error) => format!(
                 "{name}: {error}. The file is incomplete, because its old content could not be restored. Write it \
                  again."
+            ),
+            Self::Unholdable(why) => format!(
+                "Not written: parlor holds writes until the user has reviewed them, and {name} cannot be held: {why}."
             ),
             Self::Refused(by) => format!("{name}: {}.", by.description()),
             Self::Io(error) => format!("{name}: {error}."),

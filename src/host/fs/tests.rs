@@ -9,6 +9,7 @@ use crate::model::policy::{AskReason, Grant, GrantScope, Policy, PolicyRules};
 use crate::model::{DiffChange, FileDiff, RpcError};
 
 mod attributes;
+mod held;
 mod jobs;
 
 struct Rig {
@@ -39,6 +40,7 @@ impl Rig {
             policy: std::sync::Arc::default(),
             allowed: None,
             missing_reads_empty: false,
+            holding: crate::model::held::Holding::default(),
             op,
         }
     }

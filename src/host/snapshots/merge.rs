@@ -1,12 +1,9 @@
 //! Merges an undo with what somebody else changed in the same file since.
 
-use std::ffi::OsString;
-use std::io::Write as _;
-
 use super::compare::{contents, id_of};
 use super::{Action, Entry, Kind, SnapshotError, Snapshots, Step};
-use crate::host::os::private;
 use crate::host::regular;
+use crate::model::hunk::merge;
 
 /// Maximum size of a text that is merged.
 const MAX_BYTES: usize = 1 << 20;
@@ -21,31 +18,17 @@ impl Snapshots {
         if step.action != Action::Conflict || [disk, from, to].iter().any(|entry| entry.kind == Kind::Link) {
             return Ok(());
         }
-        let git = self.git();
-        let stored = contents(&git, [&from.id, &to.id])?;
+        let stored = contents(&self.git(), [&from.id, &to.id])?;
         let now = regular::read(&self.folder.join(&step.path), MAX_BYTES as u64);
         let now = now.filter(|bytes| id_of(bytes) == disk.id);
-        let (Some(now), Some(from), Some(new)) = (&now, stored.get(&from.id), stored.get(&to.id)) else {
-            return Ok(());
+        let text = |bytes: Option<&Vec<u8>>| {
+            let text = std::str::from_utf8(bytes?).ok()?;
+            (text.len() <= MAX_BYTES && !text.contains('\0')).then(|| text.to_owned())
         };
-        let texts = [now, from, new];
-        if !texts.iter().all(|text| text.len() <= MAX_BYTES && !text.contains(&0)) {
-            return Ok(());
-        }
-        let folder =
-            private::temporary_folder().map_err(SnapshotError::file("write", &std::env::temp_dir()))?;
-        let mut args: Vec<OsString> = ["merge-file", "-p", "-q", "--"].map(OsString::from).to_vec();
-        for (name, text) in ["disk", "from", "to"].iter().zip(texts) {
-            let path = folder.path().join(name);
-            private::create_new(&path)
-                .and_then(|mut file| file.write_all(text))
-                .map_err(SnapshotError::file("write", &path))?;
-            args.push(path.into_os_string());
-        }
-        let output = git.run(args, Vec::new())?;
-        // Other codes are the number of conflicts, or an error.
-        if output.code == Some(0) {
-            step.to = Some(Entry { kind: to.kind, id: self.add(output.stdout)? });
+        let texts = (text(stored.get(&from.id)), text(now.as_ref()), text(stored.get(&to.id)));
+        let (Some(base), Some(now), Some(new)) = texts else { return Ok(()) };
+        if let Some(merged) = merge(&base, &now, &new) {
+            step.to = Some(Entry { kind: to.kind, id: self.add(merged)? });
             step.action = Action::Merge;
         }
         Ok(())

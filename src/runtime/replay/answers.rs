@@ -35,6 +35,7 @@ impl Replay {
                             size_bytes: content.len() as u64,
                             ..WriteChange::default()
                         }),
+                        held: None,
                     })),
                     FileOp::Read { .. } => None,
                 };

@@ -53,7 +53,8 @@ fn a_text_is_removed_from_all_places_and_files() {
     notes.extend(filler(1));
     notes.extend([prompt(2, "go"), tool(&nested), tool(&nested_twice)]);
     notes.extend([Note::Draft(format!("draft {SECRET}")), Note::Queue(vec![format!("queue {SECRET}")])]);
-    notes.extend([Note::Stash(vec![format!("stash {SECRET}")]), ended(2)]);
+    let held = HeldFile { base: Some(format!("base {SECRET}").into()), text: format!("text {SECRET}").into() };
+    notes.extend([Note::Stash(vec![format!("stash {SECRET}")]), Note::Held("/a".into(), Some(held)), ended(2)]);
     writer.keep_now(notes);
     // A message in three parts, with something between them.
     let part = |text: &str| {
@@ -77,8 +78,8 @@ fn a_text_is_removed_from_all_places_and_files() {
         &Fault::InUse(Some(std::process::id()))
     );
     let changed = store.forget_text(SECRET, None).unwrap();
-    // A prompt, two calls and four parts; the row; the prompt in the spool; the prompt of the folder.
-    assert_eq!(changed, 7 + 1 + 1 + 1);
+    // A prompt, two calls and four parts; the row and its held file; the prompt in the spool; the prompt of the folder.
+    assert_eq!(changed, 7 + 2 + 1 + 1);
     assert_eq!(files_with(&dir, &WORDS), Vec::<PathBuf>::new());
     assert_eq!((hits(&store, "swordfish"), hits(&store, "w7*") > 0), (0, true));
     assert_eq!(number(&store, "SELECT count(*) FROM docs"), others, "no other text is lost");

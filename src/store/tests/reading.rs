@@ -169,6 +169,23 @@ fn sessions_with_nothing_to_continue_are_neither_listed_nor_continued() {
 }
 
 #[test]
+fn held_files_are_saved_until_they_are_applied() {
+    let (_dir, store) = store();
+    let (mut writer, _received) = recorder::tests::writer(&store);
+    let file = |base: Option<&str>, text: &str| HeldFile { base: base.map(Into::into), text: text.into() };
+    let held = |path: &str, file| Note::Held(path.into(), file);
+    let notes = [held("/a", Some(file(None, "one"))), held("/b", Some(file(Some("old"), "new")))];
+    writer.keep_for(SessionKey(1), [vec![head("s1"), prompt(1, "go")], notes.into()].concat());
+    writer.keep_for(SessionKey(1), vec![held("/a", Some(file(None, "two")))]);
+    writer.keep_for(SessionKey(1), vec![held("/b", None), Note::Closed]);
+    let uid = store.find("s1").unwrap().uid;
+    let saved = store.reopen(&uid).unwrap();
+    assert_eq!(saved.held, [("/a".into(), file(None, "two"))].into());
+    assert_eq!(store.forget_text("two", None).unwrap(), 1);
+    assert_eq!(store.peek(&uid).unwrap().1.held, [("/a".into(), file(None, "[removed]"))].into());
+}
+
+#[test]
 fn a_stash_and_what_was_told_are_saved() {
     let (_dir, store) = store();
     let stash = vec!["one".to_owned(), "two".to_owned()];

@@ -196,6 +196,7 @@ pub fn on_action(app: &mut App, action: Action, cx: &mut Cx) {
         Action::UndoTurn => undo::undo(app, cx),
         Action::RedoTurn => undo::redo(app, cx),
         Action::ReviewChanges => review::start(app, cx),
+        Action::ReviewHeld => operations::review_held(&mut app.state, key, cx),
         Action::AllowPath => operations::offer_refused_paths(&mut app.state, key, cx),
         Action::Rewind => rewind::open(app, cx),
         Action::NewSession => operations::new_session(&mut app.state, cx),

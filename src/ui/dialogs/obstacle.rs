@@ -72,6 +72,7 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::ToggleApproveAll if session.parent.is_some() => {
             Some("Requests are approved in the parent session.")
         }
+        Action::ReviewHeld => unless(!session.held.files.is_empty(), "No writes are held."),
         Action::OpenConnection | Action::ToggleApproveAll => {
             unless(session.conn.is_some(), "No agent running.")
         }

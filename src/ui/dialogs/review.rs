@@ -1,4 +1,4 @@
-//! The review of what the turns of a session have changed on the disk, hunk by hunk.
+//! The review of changes, hunk by hunk: of what the turns of a session have changed on the disk, or of writes that are held.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -7,11 +7,12 @@ use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
-use crate::core::state::changes::ChangedFile;
-use crate::core::{Cx, RestoreOf, Session, State};
+use crate::core::state::changes::{ChangePart, ChangedFile};
+use crate::core::{Cx, HeldReview, Offer, RestoreOf, Session, State};
+use crate::model::held::{Fit, HeldChange};
 use crate::model::hunk::Hunk;
 use crate::model::snapshot::{Action as Restore, Part, Preview, Step, shown_path};
-use crate::model::{Action, Location, SessionKey, Target};
+use crate::model::{Action, DiffChange, DiffPosition, FileDiff, ItemId, Location, SessionKey, Target};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::changes::count;
@@ -33,6 +34,7 @@ const MAX_SHOWN: usize = 6;
 #[derive(Debug)]
 pub struct ReviewPage {
     key: SessionKey,
+    of: Of,
     /// The number of its offer.
     number: u64,
     notes: Vec<String>,
@@ -40,6 +42,15 @@ pub struct ReviewPage {
     selected: usize,
     /// The selected hunk of the selected file.
     hunk: usize,
+}
+
+/// What is reviewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// Changes that are on the disk: accepted, or reverted.
+    Disk,
+    /// Writes that are not: applied, or discarded.
+    Held,
 }
 
 #[derive(Debug)]
@@ -109,29 +120,70 @@ pub fn start(app: &mut App, cx: &mut Cx) {
 
 /// Shows what was planned, or updates the page that shows it; closes the page if nothing is left.
 pub fn open(app: &mut App, key: SessionKey) {
-    let session = app.state.sessions.get(&key).filter(|_| app.state.active == key);
-    let offer = session.and_then(|session| Some((session, session.undo.offer.as_ref()?)));
-    let Some((session, offer)) = offer else {
+    let Some(session) = app.state.sessions.get(&key).filter(|_| app.state.active == key) else {
         return app.layers.retain::<ReviewPage>(|page| page.key != key);
     };
-    let (RestoreOf::Unaccepted { through }, Some(preview)) = (&offer.what, &offer.preview) else { return };
-    let mut page = ReviewPage {
-        key,
-        number: offer.number,
-        notes: notes(&app.state, session, *through),
-        files: files(preview, session),
-        selected: 0,
-        hunk: 0,
-    };
-    if let Some(shown) = app.layers.find_mut::<ReviewPage>() {
-        page.follow(shown);
-        *shown = page;
-    } else {
-        app.layers.push(page);
-        app.state.clear_flash();
+    match &session.undo.offer {
+        None => app.layers.retain::<ReviewPage>(|page| page.key != key || page.of != Of::Disk),
+        Some(Offer { what: RestoreOf::Unaccepted { through }, preview: Some(preview), number, .. }) => {
+            let (notes, files) = (notes(&app.state, session, *through), files(preview, session));
+            show(app, ReviewPage { key, of: Of::Disk, number: *number, notes, files, selected: 0, hunk: 0 });
+            if let Some(session) = app.state.sessions.get_mut(&key) {
+                session.undo.unseen.clear();
+            }
+        }
+        Some(_) => {}
     }
-    if let Some(session) = app.state.sessions.get_mut(&key) {
-        session.undo.unseen.clear();
+}
+
+/// The same for the writes that are held.
+pub fn open_held(app: &mut App, key: SessionKey) {
+    let session = app.state.sessions.get(&key).filter(|_| app.state.active == key);
+    match session.map(|session| (session, &session.held.review)) {
+        Some((_, Some(HeldReview { changes: None, .. }))) => {}
+        Some((session, Some(HeldReview { changes: Some(changes), number, .. }))) => {
+            let files = changes.iter().map(|change| held_file(change, session)).collect();
+            let notes = vec!["Nothing of this is on the disk, so commands do not see it.".to_owned()];
+            show(app, ReviewPage { key, of: Of::Held, number: *number, notes, files, selected: 0, hunk: 0 });
+        }
+        _ => app.layers.retain::<ReviewPage>(|page| page.key != key || page.of != Of::Held),
+    }
+}
+
+fn show(app: &mut App, mut page: ReviewPage) {
+    match app.layers.find_mut::<ReviewPage>() {
+        Some(shown) if shown.of == page.of => {
+            page.follow(shown);
+            *shown = page;
+        }
+        _ => {
+            app.layers.push(page);
+            app.state.clear_flash();
+        }
+    }
+}
+
+fn held_file(change: &HeldChange, session: &Session) -> ReviewedFile {
+    let diff = FileDiff {
+        path: change.path.clone(),
+        change: DiffChange::Texts { old: change.disk.clone(), new: change.text.clone() },
+    };
+    let part = ChangePart { diff, position: Some(DiffPosition::Whole), item: (session.key, ItemId(0)) };
+    let note = match &change.fit {
+        Fit::Clean => String::new(),
+        Fit::Merged => "The file has changed on the disk since. Those changes stay.".to_owned(),
+        Fit::Conflict => {
+            "The file has changed on the disk since, in the same lines. Applying all of it replaces those changes."
+                .to_owned()
+        }
+        Fit::Refused(why) => format!("It can only be discarded: {why}."),
+    };
+    ReviewedFile {
+        path: change.path.clone(),
+        shown: ChangedFile { path: change.path.clone(), parts: vec![part] },
+        hunks: change.hunks.clone(),
+        is_refused: matches!(change.fit, Fit::Refused(_)),
+        note,
     }
 }
 
@@ -217,13 +269,18 @@ impl ReviewPage {
     }
 
     fn accept(&self, app: &mut App, is_whole: bool, cx: &mut Cx) {
-        if let Some((_, part)) = self.part(is_whole) {
-            operations::accept_part(&mut app.state, self.key, part, cx);
+        match (self.part(is_whole), self.of) {
+            (Some((_, part)), Of::Disk) => operations::accept_part(&mut app.state, self.key, part, cx),
+            (Some((_, part)), Of::Held) => operations::apply_held(&mut app.state, self.key, part, cx),
+            (None, _) => {}
         }
     }
 
     fn reject(&self, app: &mut App, is_whole: bool, cx: &mut Cx) {
         match self.part(is_whole) {
+            Some((_, part)) if self.of == Of::Held => {
+                operations::discard_held(&mut app.state, self.key, &part, cx);
+            }
             Some((file, _)) if file.is_refused => {
                 notify(&mut app.state, file.note.clone(), cx);
             }
@@ -246,7 +303,9 @@ impl ReviewPage {
     }
 
     fn edit(&self, app: &mut App, cx: &mut Cx) {
-        if let Some((file, part)) = self.part(false) {
+        if self.of == Of::Held {
+            notify(&mut app.state, "The file is not on the disk yet. Apply it first.", cx);
+        } else if let Some((file, part)) = self.part(false) {
             let line = part.hunks.first().map(|hunk| hunk.new.start + 1);
             let location = Location { path: file.shown.path.clone(), line };
             open_target::on_open(&mut app.state, Target::File(location), cx);
@@ -283,7 +342,10 @@ impl Layer for ReviewPage {
     }
 
     fn on_close(&self, app: &mut App, _cx: &mut Cx) {
-        drop_offer(app, self.key);
+        match self.of {
+            Of::Disk => drop_offer(app, self.key),
+            Of::Held => operations::close_held(&mut app.state, self.key),
+        }
     }
 
     fn stays_with_tab(&self) -> bool {
@@ -316,7 +378,7 @@ impl Layer for ReviewPage {
         });
         let notes: Vec<String> = of_file.into_iter().chain(self.notes.iter().cloned()).collect();
         let files = Files {
-            title: "Review of the changes",
+            title: if self.of == Of::Held { "Review of the held writes" } else { "Review of the changes" },
             shown: &shown,
             all: shown.len(),
             selected: self.selected,
@@ -326,18 +388,21 @@ impl Layer for ReviewPage {
         draw_files(ctx, &mut page, &files, (area, view), buf);
         let hint = |action: Action, does: &str| ctx.hint(Context::Review, action, does);
         let what = if hunk.is_some() { "hunk" } else { "file" };
+        let (accept, reject) = if self.of == Of::Held { ("apply", "discard") } else { ("accept", "reject") };
         let mut hints = vec![
-            hint(Action::AcceptHunk, &format!("accept {what}")),
-            hint(Action::RejectHunk, &format!("reject {what}")),
+            hint(Action::AcceptHunk, &format!("{accept} {what}")),
+            hint(Action::RejectHunk, &format!("{reject} {what}")),
             hint(Action::CommentOnHunk, "comment"),
             hint(Action::Escape, "close"),
             hint(Action::NextHunk, "next"),
         ];
         if hunk.is_some() {
-            hints.push(hint(Action::AcceptFile, "accept file"));
-            hints.push(hint(Action::RejectFile, "reject file"));
+            hints.push(hint(Action::AcceptFile, &format!("{accept} file")));
+            hints.push(hint(Action::RejectFile, &format!("{reject} file")));
         }
-        hints.push(hint(Action::Accept, "edit"));
+        if self.of == Of::Disk {
+            hints.push(hint(Action::Accept, "edit"));
+        }
         draw_hints(ctx, &hints, area.width.saturating_sub(2), area, buf);
         view.restore = page;
         None

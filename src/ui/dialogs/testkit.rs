@@ -266,6 +266,7 @@ pub fn outside_file(request_id: u64) -> OpenRequestKind {
         policy: std::sync::Arc::default(),
         allowed: None,
         missing_reads_empty: false,
+        holding: crate::model::held::Holding::default(),
         op: FileOp::Read { line: None, limit: None },
     };
     let access = Access::Read { path: PathBuf::from("/etc/hosts") };

@@ -201,6 +201,7 @@ fn always_is_offered_however_long_the_path_of_a_file_is() {
         policy: std::sync::Arc::default(),
         allowed: None,
         missing_reads_empty: false,
+        holding: crate::model::held::Holding::default(),
         op: crate::model::FileOp::Read { line: None, limit: None },
     };
     let asked = crate::model::AskedFile {
@@ -236,6 +237,7 @@ fn write_confirmation_shows_the_change_and_the_resolved_path() {
         policy,
         allowed: None,
         missing_reads_empty: false,
+        holding: crate::model::held::Holding::default(),
         op: crate::model::FileOp::Write { content: "#!/bin/sh\n".into() },
     };
     let path: std::path::PathBuf = "/home/ada/code/shop/.git/hooks/pre-commit".into();

@@ -25,6 +25,8 @@ pub struct Undo {
     pub(in crate::core) running: Option<u32>,
     /// The turn before which the folder is still being captured; what may change files waits for it.
     pub(in crate::core) pending: Option<u32>,
+    /// Whether the snapshot that is pending is one before held writes are applied.
+    pub(in crate::core) is_applying: bool,
     /// The snapshot after the last turn is being captured; `true`: the user waits for it, to undo the turn.
     pub after: Option<bool>,
     /// Whether a snapshot was captured or requested since parlor started.
@@ -57,6 +59,8 @@ pub struct TurnChanges {
     pub files: Option<usize>,
     /// Whether the agent had begun to work before the first snapshot was complete.
     pub is_late: bool,
+    /// Whether these are the held writes of turns until this one, which the user has reviewed.
+    pub is_applied: bool,
     pub is_undone: bool,
 }
 
@@ -65,6 +69,7 @@ struct Before {
     turn: u32,
     id: SnapshotId,
     is_late: bool,
+    is_applied: bool,
 }
 
 /// What can be restored.
@@ -104,10 +109,11 @@ impl Undo {
     /// Applies what was recorded, or is recorded now.
     pub(in crate::core) fn apply(&mut self, record: &SnapshotRecord) {
         match record {
-            SnapshotRecord::Before { turn, id, is_late } => {
+            SnapshotRecord::Before { turn, id, is_late, is_applied } => {
                 // parlor ended during the turn before, or its last snapshot failed.
                 self.close(id, None);
-                self.before = Some(Before { turn: *turn, id: id.clone(), is_late: *is_late });
+                self.before =
+                    Some(Before { turn: *turn, id: id.clone(), is_late: *is_late, is_applied: *is_applied });
             }
             SnapshotRecord::After { turn, id, files } => {
                 if self.before.as_ref().is_some_and(|before| before.turn == *turn) {
@@ -128,11 +134,16 @@ impl Undo {
         }
     }
 
+    /// Whether the snapshot that the next one belongs to is one before held writes were applied.
+    pub(in crate::core) fn is_applied(&self) -> bool {
+        self.before.as_ref().is_some_and(|before| before.is_applied)
+    }
+
     fn close(&mut self, after: &SnapshotId, files: Option<usize>) {
-        let Some(Before { turn, id, is_late }) = self.before.take() else { return };
+        let Some(Before { turn, id, is_late, is_applied }) = self.before.take() else { return };
         if id != *after && files != Some(0) {
             let span = Span { before: id, after: after.clone() };
-            self.turns.push(TurnChanges { turn, span, files, is_late, is_undone: false });
+            self.turns.push(TurnChanges { turn, span, files, is_late, is_applied, is_undone: false });
         }
     }
 
@@ -162,7 +173,9 @@ impl Undo {
                 .into_iter()
                 .collect(),
             RestoreOf::Unaccepted { through } => {
-                let is_of_it = |changes: &&TurnChanges| !changes.is_undone && changes.turn <= *through;
+                let is_of_it = |changes: &&TurnChanges| {
+                    !changes.is_undone && !changes.is_applied && changes.turn <= *through
+                };
                 let spans = self.turns.iter().filter(is_of_it);
                 let spans = spans.map(|changes| (changes.turn, changes.span.clone())).collect();
                 return SnapshotTask::Review { number, spans, accepted: self.accepted.clone() };

@@ -44,7 +44,14 @@ fn offer(app: &mut App, preview: Option<Preview>) {
     let key = app.state.active;
     let session = app.state.sessions.get_mut(&key).unwrap();
     let span = Span { before: id(1), after: id(2) };
-    session.undo.turns = vec![TurnChanges { turn: 2, span, files: Some(4), is_late: true, is_undone: false }];
+    session.undo.turns = vec![TurnChanges {
+        turn: 2,
+        span,
+        files: Some(4),
+        is_late: true,
+        is_applied: false,
+        is_undone: false,
+    }];
     let what = RestoreOf::Unaccepted { through: 2 };
     let number = session.undo.offer.as_ref().map_or(1, |offer| offer.number + 1);
     session.undo.offer =

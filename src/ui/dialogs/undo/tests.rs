@@ -43,6 +43,7 @@ fn turn(turn: u32, is_late: bool) -> TurnChanges {
         span: Span { before: id(1), after: id(2) },
         files: Some(4),
         is_late,
+        is_applied: false,
         is_undone: false,
     }
 }
