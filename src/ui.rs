@@ -47,7 +47,7 @@ pub use app::{App, TabUi, UserView};
 pub use canvas::scroll::{self, Scroll};
 pub use canvas::{Canvas, RowNotes};
 pub use composer::CursorShape;
-pub use dialogs::{InboxDialog, Layer, Layers, LogPage, QuestionDialog, RequestView};
+pub use dialogs::{InboxDialog, Layer, Layers, LogPage, PlainPage, QuestionDialog, RequestView};
 pub use event::Event;
 pub use input::{insert_clipboard, quote, route};
 pub use tabs::{session_name, terminal_title};

@@ -17,6 +17,7 @@ mod decisions;
 mod dialects;
 mod diffs;
 mod handover;
+mod held;
 mod hostile;
 mod identity;
 mod life;

@@ -68,6 +68,24 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Option<String> {
     Some(out)
 }
 
+/// The lines of these hunks as in a patch, without line ends: removed lines begin with `-`, new ones with `+`. Returns at
+/// most `max` lines, and the number of others.
+pub fn patch_lines(old: &str, new: &str, hunks: &[Hunk], max: usize) -> (Vec<String>, usize) {
+    let (olds, news): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let of = |lines: &[&str], range: &Range<u32>, mark: char| -> Vec<String> {
+        let range = range.start as usize..(range.end as usize).min(lines.len());
+        lines.get(range).unwrap_or_default().iter().map(|line| format!("{mark}{line}")).collect()
+    };
+    let mut all = Vec::new();
+    for Hunk { old, new } in hunks {
+        all.extend(of(&olds, old, '-'));
+        all.extend(of(&news, new, '+'));
+    }
+    let more = all.len().saturating_sub(max);
+    all.truncate(max);
+    (all, more)
+}
+
 fn splice<'a>(
     text: &str,
     other: &str,

@@ -94,7 +94,7 @@ pub use inbox::InboxDialog;
 pub use inspect::InspectPage;
 pub use items::is_item_open;
 pub use key_capture::{KeyCapture, on_captured, on_capturing};
-pub use layer::{Layer, Layers};
+pub use layer::{Layer, Layers, PlainPage};
 pub use line_dialog::{LineDialog, Purpose};
 pub use log_page::LogPage;
 pub use mentions::{MentionList, on_argument, on_found, on_mention, on_mentionable, on_symbols_found};

@@ -3,13 +3,12 @@
 //!
 //! Invariant: nothing is sent automatically. Text of the agent is quoted as an attachment, so it cannot mention files.
 
-use std::ops::Range;
 use std::path::Path;
 
 use super::{call, undo};
 use crate::core::{Cx, Effect, Offer, RestoreOf, State, UiRequest};
 use crate::model::held::HeldChange;
-use crate::model::hunk::Hunk;
+use crate::model::hunk::patch_lines;
 use crate::model::snapshot::{
     Moment, Part, Preview, RestoreRecord, Restored, SnapshotNews, SnapshotRecord, SnapshotTask, shown_path,
 };
@@ -219,19 +218,9 @@ fn quote(preview: &Preview, part: &Part) -> String {
 }
 
 fn quote_texts(old: &str, new: &str, part: &Part) -> String {
-    let mut quoted = Vec::new();
-    for Hunk { old: removed, new: added } in &part.hunks {
-        quoted.extend(lines(old, removed).map(|line| format!("-{line}")));
-        quoted.extend(lines(new, added).map(|line| format!("+{line}")));
-    }
-    let more = quoted.len().saturating_sub(MAX_QUOTED);
-    quoted.truncate(MAX_QUOTED);
+    let (mut quoted, more) = patch_lines(old, new, &part.hunks, MAX_QUOTED);
     quoted.extend((more > 0).then(|| format!("({more} more lines)")));
     quoted.join("\n")
-}
-
-fn lines<'t>(text: &'t str, range: &Range<u32>) -> impl Iterator<Item = &'t str> {
-    text.lines().skip(range.start as usize).take(range.len())
 }
 
 fn add_to_draft(state: &mut State, key: SessionKey, part: &Part, quote: &str, text: &str, cx: &mut Cx) {

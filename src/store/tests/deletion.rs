@@ -53,8 +53,13 @@ fn a_text_is_removed_from_all_places_and_files() {
     notes.extend(filler(1));
     notes.extend([prompt(2, "go"), tool(&nested), tool(&nested_twice)]);
     notes.extend([Note::Draft(format!("draft {SECRET}")), Note::Queue(vec![format!("queue {SECRET}")])]);
-    let held = HeldFile { base: Some(format!("base {SECRET}").into()), text: format!("text {SECRET}").into() };
-    notes.extend([Note::Stash(vec![format!("stash {SECRET}")]), Note::Held("/a".into(), Some(held)), ended(2)]);
+    let held =
+        HeldFile { base: Some(format!("base {SECRET}").into()), text: format!("text {SECRET}").into() };
+    notes.extend([
+        Note::Stash(vec![format!("stash {SECRET}")]),
+        Note::Held("/a".into(), Some(held)),
+        ended(2),
+    ]);
     writer.keep_now(notes);
     // A message in three parts, with something between them.
     let part = |text: &str| {

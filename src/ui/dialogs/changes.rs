@@ -3,12 +3,15 @@
 //! The view handles rows: moves between hunks are sent to it.
 //! Invariant: only visible lines are drawn.
 
+use std::fmt::Write as _;
+
 use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
 use crate::core::state::changes::{ChangedFile, changed_files, first_line};
 use crate::core::{Cx, Effect, LineInput, State, ViewCommand};
-use crate::model::{Action, LineEdit, Location, Target};
+use crate::model::hunk::{self, Hunk};
+use crate::model::{Action, DiffChange, LineEdit, Location, Target};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
 use crate::ui::cells::{comparing, counts_line};
@@ -31,6 +34,8 @@ const LIST_FROM_COLS: u16 = 84;
 /// Minimum and maximum width of the file list.
 const MIN_LIST: u16 = 24;
 const MAX_LIST: u16 = 44;
+/// Maximum number of lines of a change that are shown in plain text mode.
+const MAX_PLAIN_LINES: usize = 200;
 /// Rows above a hunk after jumping to it.
 const ROWS_ABOVE: usize = 3;
 
@@ -190,6 +195,26 @@ pub(super) struct Files<'a> {
 impl Files<'_> {
     fn mark(&self, position: usize) -> &'static str {
         self.marks.get(position).copied().unwrap_or_default()
+    }
+}
+
+/// A file of a page as text: its name, its notes, and the lines of a hunk or of all changes.
+pub(super) fn write_file(out: &mut String, file: &ChangedFile, hunk: Option<&Hunk>, note: &str) {
+    let _ = writeln!(out, "{}", text::reveal_line(&file.path.to_string_lossy()));
+    if !note.is_empty() {
+        let _ = writeln!(out, "{note}");
+    }
+    for part in &file.parts {
+        let DiffChange::Texts { old, new } = &part.diff.change else { continue };
+        let (old, new) = (old.as_deref().unwrap_or_default(), &**new);
+        let all = hunk.map_or_else(|| hunk::hunks(old, new), |hunk| vec![hunk.clone()]);
+        let (lines, more) = hunk::patch_lines(old, new, &all, MAX_PLAIN_LINES);
+        for line in lines {
+            let _ = writeln!(out, "  {}", text::one_line(&line));
+        }
+        if more > 0 {
+            let _ = writeln!(out, "  … {more} more lines");
+        }
     }
 }
 

@@ -29,6 +29,12 @@ pub enum Flow {
 /// An open dialog: its data, keys and drawing.
 ///
 /// While a dialog handles a key it is not on the stack, so that it can open others above its own place.
+/// A page as text. Each answer has its label, and what it does.
+pub struct PlainPage {
+    pub text: String,
+    pub answers: Vec<(String, Vec<Action>)>,
+}
+
 pub trait Layer: Any + Debug {
     fn title(&self, state: &State) -> String;
 
@@ -46,6 +52,11 @@ pub trait Layer: Any + Debug {
     fn on_line(&mut self, _app: &mut App, _edit: &LineEdit, _cx: &mut Cx) {}
 
     fn list(&self) -> Option<&ListView> {
+        None
+    }
+
+    /// The page as text with numbered answers, for plain text mode.
+    fn plain(&self) -> Option<PlainPage> {
         None
     }
 

@@ -19,8 +19,8 @@ use crate::ui::changes::count;
 use crate::ui::frame_context::FrameContext;
 use crate::ui::view_state::ViewState;
 
-use super::changes::{Files, begin_page, draw_files, draw_hints};
-use super::layer::{Flow, Layer};
+use super::changes::{Files, begin_page, draw_files, draw_hints, write_file};
+use super::layer::{Flow, Layer, PlainPage};
 use super::line_dialog::{LineDialog, Purpose};
 use super::list::moved;
 use super::notice::notify;
@@ -143,7 +143,7 @@ pub fn open_held(app: &mut App, key: SessionKey) {
         Some((_, Some(HeldReview { changes: None, .. }))) => {}
         Some((session, Some(HeldReview { changes: Some(changes), number, .. }))) => {
             let files = changes.iter().map(|change| held_file(change, session)).collect();
-            let notes = vec!["Nothing of this is on the disk, so commands do not see it.".to_owned()];
+            let notes = vec!["Not on the disk: commands do not see it.".to_owned()];
             show(app, ReviewPage { key, of: Of::Held, number: *number, notes, files, selected: 0, hunk: 0 });
         }
         _ => app.layers.retain::<ReviewPage>(|page| page.key != key || page.of != Of::Held),
@@ -313,6 +313,17 @@ impl ReviewPage {
     }
 }
 
+impl ReviewPage {
+    fn title(&self) -> &'static str {
+        if self.of == Of::Held { "Review of the held writes" } else { "Review of the changes" }
+    }
+
+    /// What is done with a hunk or a file.
+    fn verbs(&self) -> (&'static str, &'static str) {
+        if self.of == Of::Held { ("apply", "discard") } else { ("accept", "reject") }
+    }
+}
+
 impl Layer for ReviewPage {
     fn title(&self, _state: &State) -> String {
         "Review".to_owned()
@@ -320,6 +331,34 @@ impl Layer for ReviewPage {
 
     fn context(&self) -> Context {
         Context::Review
+    }
+
+    fn plain(&self) -> Option<PlainPage> {
+        let file = self.files.get(self.selected)?;
+        let hunk = file.hunks.get(self.hunk);
+        let mut text = format!("{}, file {} of {}", self.title(), self.selected + 1, self.files.len());
+        if hunk.is_some() {
+            let _ = write!(text, ", hunk {} of {}", self.hunk + 1, file.hunks.len());
+        }
+        text.push('\n');
+        for note in &self.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        write_file(&mut text, &file.shown, hunk, &file.note);
+        let what = if hunk.is_some() { "hunk" } else { "file" };
+        let (accept, reject) = self.verbs();
+        let label = |verb: &str, what: &str| format!("{}{} {what}", verb[..1].to_uppercase(), &verb[1..]);
+        let mut answers = vec![
+            (label(accept, what), vec![Action::AcceptHunk]),
+            (label(reject, what), vec![Action::RejectHunk]),
+        ];
+        if file.hunks.len() > 1 {
+            answers.push((label(accept, "file"), vec![Action::AcceptFile]));
+            answers.push((label(reject, "file"), vec![Action::RejectFile]));
+        }
+        answers.push(("Next".to_owned(), vec![Action::NextHunk]));
+        answers.push(("Previous".to_owned(), vec![Action::PreviousHunk]));
+        Some(PlainPage { text, answers })
     }
 
     fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
@@ -376,9 +415,10 @@ impl Layer for ReviewPage {
             let note = Some(file.note.clone()).filter(|note| !note.is_empty());
             [hunk, queued, note].into_iter().flatten().collect::<Vec<_>>().join(" ")
         });
+        let of_file = of_file.filter(|note| !note.is_empty());
         let notes: Vec<String> = of_file.into_iter().chain(self.notes.iter().cloned()).collect();
         let files = Files {
-            title: if self.of == Of::Held { "Review of the held writes" } else { "Review of the changes" },
+            title: self.title(),
             shown: &shown,
             all: shown.len(),
             selected: self.selected,
@@ -388,7 +428,7 @@ impl Layer for ReviewPage {
         draw_files(ctx, &mut page, &files, (area, view), buf);
         let hint = |action: Action, does: &str| ctx.hint(Context::Review, action, does);
         let what = if hunk.is_some() { "hunk" } else { "file" };
-        let (accept, reject) = if self.of == Of::Held { ("apply", "discard") } else { ("accept", "reject") };
+        let (accept, reject) = self.verbs();
         let mut hints = vec![
             hint(Action::AcceptHunk, &format!("{accept} {what}")),
             hint(Action::RejectHunk, &format!("{reject} {what}")),

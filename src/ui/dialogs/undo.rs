@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file that somebody else changed since is not chosen unless the user chooses it.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use ratatui::layout::{Position, Rect};
@@ -10,7 +11,7 @@ use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
 use crate::core::state::changes::{ChangePart, ChangedFile};
 use crate::core::{Cx, Effect, RestoreOf, RewindWay, Session, State, ViewCommand};
-use crate::model::snapshot::{Action as Restore, Part, Preview, Step};
+use crate::model::snapshot::{Action as Restore, Part, Preview, Step, shown_path};
 use crate::model::{Action, DiffPosition, FileDiff, ItemId, SessionKey};
 use crate::ui::App;
 use crate::ui::canvas::Canvas;
@@ -19,8 +20,8 @@ use crate::ui::frame_context::FrameContext;
 use crate::ui::text::counted;
 use crate::ui::view_state::ViewState;
 
-use super::changes::{Files, begin_page, draw_files, draw_hints};
-use super::layer::{Flow, Layer};
+use super::changes::{Files, begin_page, draw_files, draw_hints, write_file};
+use super::layer::{Flow, Layer, PlainPage};
 use super::list::moved;
 use super::notice::notify;
 use super::{jump, rewind, scroll};
@@ -236,6 +237,26 @@ impl Layer for UndoPage {
 
     fn context(&self) -> Context {
         Context::Restore
+    }
+
+    fn plain(&self) -> Option<PlainPage> {
+        let mut text = format!("{}\n", self.title);
+        for note in &self.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        for file in &self.files {
+            text.push_str(if file.is_chosen { "[x] " } else { "[ ] " });
+            write_file(&mut text, &file.shown, None, &file.note);
+        }
+        let count = self.files.iter().filter(|file| file.is_chosen).count();
+        let restore = (format!("Restore {}", counted(count, "file", "files")), vec![Action::RestoreFiles]);
+        let choices = self.files.iter().enumerate().filter(|(_, file)| !file.is_refused);
+        let choices = choices.filter_map(|(position, file)| {
+            let verb = if file.is_chosen { "Leave out" } else { "Choose" };
+            let mark = Action::Mark(u16::try_from(position).ok()?);
+            Some((format!("{verb} {}", shown_path(&file.path)), vec![mark, Action::ToggleChoice]))
+        });
+        Some(PlainPage { text, answers: [restore].into_iter().chain(choices).collect() })
     }
 
     fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {

@@ -17,7 +17,7 @@ use crate::ui::dialogs::{self, FieldState, LineDialog, ListView, SessionsDialog,
 use crate::ui::dialogs::{option_label, question_of, risk_texts, rule_note};
 use crate::ui::render_context::RenderContext;
 use crate::ui::text::{one_line, reveal_line, sanitize};
-use crate::ui::{App, Layer, QuestionDialog};
+use crate::ui::{App, Layer, PlainPage, QuestionDialog};
 
 use super::{COLS, agent_name};
 
@@ -63,6 +63,9 @@ pub fn question(app: &App, render: &RenderContext<'_>) -> Option<Question> {
     let mut asked = None;
     if let Some(list) = app.layers.last().and_then(Layer::list) {
         ask_list(list, &mut out);
+    } else if let Some(PlainPage { text, answers }) = app.layers.last().and_then(Layer::plain) {
+        out.push_str(&text);
+        number(&mut out, answers.iter().map(|(label, _)| label.as_str()));
     } else if let Some(dialog) = app.layers.top::<SessionsDialog>() {
         ask_sessions(dialog, &mut out);
     } else if let Some(dialog) = app.layers.top::<QuestionDialog>() {
@@ -307,6 +310,14 @@ fn reply_to_dialog(layer: &dyn Layer, app: &App, line: &str) -> Reply {
     if let Some(list) = layer.list() {
         return pick(line, list.matches.len());
     }
+    if let Some(PlainPage { answers, .. }) = layer.plain() {
+        let position = position_of(line, answers.len()).map(|position| usize::from(position - 1));
+        let actions = position.and_then(|position| answers.get(position)).map(|(_, actions)| actions);
+        return match actions {
+            Some(actions) => Reply::Do(actions.iter().copied().map(Event::Act).collect()),
+            None => no_number(answers.len()),
+        };
+    }
     if let Some(dialog) = app.layers.top::<SessionsDialog>() {
         return pick(line, dialog.text.as_ref().map_or(dialog.matches.len(), |text| text.hits.len()));
     }
@@ -460,6 +471,10 @@ fn is_offered(action: Action) -> bool {
             | A::RestartAgent
             | A::ForceStop
             | A::KillCommand
+            | A::UndoTurn
+            | A::RedoTurn
+            | A::ReviewChanges
+            | A::ReviewHeld
             | A::Quit
     )
 }

@@ -52,7 +52,9 @@ impl Layer {
 
     fn compared(&self) -> Vec<HeldChange> {
         let files = Arc::new(self.files.clone());
-        let HeldNews::Compared(3, changes) = self.run(HeldTask::Compare { number: 3, files }) else { panic!() };
+        let HeldNews::Compared(3, changes) = self.run(HeldTask::Compare { number: 3, files }) else {
+            panic!()
+        };
         changes
     }
 

@@ -1,0 +1,217 @@
+//! Tests of writes that are held until the user applies them.
+
+use std::path::PathBuf;
+
+use super::recorder::saved_session;
+use super::support::*;
+use super::undo::{captured, with_undo};
+use crate::core::lifecycle::operations;
+use crate::core::recording::restore::restore;
+use crate::core::*;
+use crate::model::held::{Fit, HeldChange, HeldFile, HeldNews, HeldTask};
+use crate::model::hunk::hunks;
+use crate::model::snapshot::{Moment, Part};
+use crate::model::*;
+
+const PATH: &str = "/code/shop/a.txt";
+const OLD: &str = "1\n2\n3\n4\n5\n";
+const NEW: &str = "one\n2\n3\n4\nfive\n";
+
+fn holding() -> TestCore {
+    let mut app = with_undo();
+    app.state.setup.policy.hold_writes = true;
+    app
+}
+
+/// The agent writes a file, which is held.
+fn writes(app: &mut TestCore, request_id: u64, base: Option<&str>, text: &str) {
+    let request =
+        AgentRequest::WriteFile { session: Some(ID.into()), path: PATH.into(), content: text.into() };
+    app.ask(request_id, request);
+    let held = HeldFile { base: base.map(Into::into), text: text.into() };
+    let served = ServedFile {
+        access: Access::Write { path: PATH.into() },
+        allowed: AllowedBy::InsideRoots.into(),
+        change: None,
+        held: Some(held),
+    };
+    let (request_id, served) = (RequestId(request_id), Some(Box::new(served)));
+    app.service(ServiceEvent::FileDone { conn: CONN, request_id, result: Ok(None), served });
+}
+
+fn held(app: &TestCore) -> Vec<(PathBuf, Option<String>, String)> {
+    let files = app.session().held.files.iter();
+    let text = |text: &Body| text.as_str().to_owned();
+    files.map(|(path, file)| (path.clone(), file.base.as_ref().map(text), text(&file.text))).collect()
+}
+
+fn held_as(base: &str, text: &str) -> Vec<(PathBuf, Option<String>, String)> {
+    vec![(PATH.into(), Some(base.to_owned()), text.to_owned())]
+}
+
+/// Opens the review, with what the disk has.
+fn compared(app: &mut TestCore, disk: &str, text: &str, fit: Fit) {
+    app.flow(|state, cx| operations::review_held(state, KEY, cx));
+    answer_comparison(app, disk, text, fit);
+}
+
+fn answer_comparison(app: &mut TestCore, disk: &str, text: &str, fit: Fit) {
+    let held = app.session().held.files.get(&PathBuf::from(PATH)).unwrap().clone();
+    let change = HeldChange {
+        path: PATH.into(),
+        held,
+        disk: Some(disk.into()),
+        text: text.into(),
+        hunks: hunks(disk, text),
+        fit,
+    };
+    let number = app.state.next.offer;
+    app.service(ServiceEvent::Held(KEY, HeldNews::Compared(number, vec![change])));
+}
+
+fn hunk(app: &TestCore, index: usize) -> Part {
+    let review = app.session().held.review.as_ref().unwrap();
+    let change = &review.changes.as_ref().unwrap()[0];
+    Part { path: change.path.clone(), hunks: vec![change.hunks[index].clone()] }
+}
+
+/// The text that is to be written, if any; answers that it was.
+fn written(app: &mut TestCore, result: Result<(), String>) -> Option<String> {
+    let job = app.fx.iter().find_map(|effect| match effect {
+        Effect::Held(job) => match &job.task {
+            HeldTask::Apply { change, text } => Some((change.clone(), text.clone())),
+            HeldTask::Compare { .. } => None,
+        },
+        _ => None,
+    });
+    let (change, text) = job?;
+    app.fx.clear();
+    let news = HeldNews::Applied { change, text: text.clone(), result };
+    app.service(ServiceEvent::Held(KEY, news));
+    Some(text.as_str().to_owned())
+}
+
+#[test]
+fn the_agent_reads_its_held_files_and_a_restart_keeps_them() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, Some(OLD), NEW);
+    let saved = saved_session(&mut app);
+    app.fx.clear();
+    app.ask(
+        6,
+        AgentRequest::ReadFile { session: Some(ID.into()), path: PATH.into(), line: None, limit: None },
+    );
+    let Some(Effect::File(job)) = app.fx.iter().find(|effect| matches!(effect, Effect::File(_))) else {
+        panic!("{:?}", app.fx)
+    };
+    assert!(job.holding.is_on && job.holding.files.contains_key(&PathBuf::from(PATH)));
+    let mut again = Session::new(KEY, app.session().workspace.clone());
+    restore(&mut again, saved, std::time::Instant::now());
+    assert_eq!(again.held.files, app.session().held.files);
+}
+
+#[test]
+fn parts_are_applied_and_discarded() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, Some(OLD), NEW);
+    app.end_turn(StopReason::EndTurn);
+    captured(&mut app, Moment::After(1), 1, &[]);
+    compared(&mut app, OLD, NEW, Fit::Clean);
+    app.fx.clear();
+
+    let first = hunk(&app, 0);
+    app.flow(|state, cx| operations::apply_held(state, KEY, first, cx));
+    // It waits for the snapshot.
+    assert_eq!(written(&mut app, Ok(())), None);
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    let partly = "one\n2\n3\n4\n5\n";
+    assert_eq!(written(&mut app, Ok(())).as_deref(), Some(partly));
+    app.expect_sent("capture After(1)");
+    captured(&mut app, Moment::After(1), 2, &["a.txt"]);
+    assert_eq!(held(&app), held_as(partly, NEW));
+    // It is undone with the turn, and is neither reviewed again nor told as unreported.
+    let spans: Vec<_> = app.session().undo.undoable().map(|it| (it.turn, it.is_applied)).collect();
+    assert_eq!((spans, app.session().undo.unseen.len()), (vec![(1, true)], 0));
+
+    answer_comparison(&mut app, partly, NEW, Fit::Clean);
+    let second = hunk(&app, 0);
+    app.flow(|state, cx| operations::discard_held(state, KEY, &second, cx));
+    assert_eq!(held(&app), []);
+    let draft = &app.session().draft;
+    assert!(draft.starts_with("a.txt:5 ") && draft.ends_with("I discarded this change.\n"), "{draft}");
+    assert_eq!(app.state.flash.as_deref(), Some("No held writes left."));
+}
+
+#[test]
+fn what_changed_meanwhile_is_compared_again() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, Some(OLD), NEW);
+    compared(&mut app, OLD, NEW, Fit::Clean);
+    let part = hunk(&app, 0);
+    // The agent writes again: the page follows it.
+    writes(&mut app, 6, Some(OLD), "six\n");
+    app.flow(|state, cx| operations::apply_held(state, KEY, part.clone(), cx));
+    assert_eq!(written(&mut app, Ok(())), None);
+    answer_comparison(&mut app, OLD, "six\n", Fit::Clean);
+    app.fx.clear();
+    let part = Part::from(PathBuf::from(PATH));
+    app.flow(|state, cx| operations::apply_held(state, KEY, part.clone(), cx));
+    // The disk has changed.
+    assert!(written(&mut app, Err("it was changed meanwhile".to_owned())).is_some());
+    assert_eq!(held(&app), held_as(OLD, "six\n"));
+    assert!(app.notices().last().unwrap().contains("was not written: it was changed meanwhile."));
+}
+
+#[test]
+fn a_merged_change_is_held_no_longer_once_it_is_written() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, Some(OLD), "one\n2\n3\n4\n5\n");
+    let (disk, merged) = ("1\n2\n3\n4\n5 of the user\n", "one\n2\n3\n4\n5 of the user\n");
+    compared(&mut app, disk, merged, Fit::Merged);
+    app.fx.clear();
+    let part = Part::from(PathBuf::from(PATH));
+    app.flow(|state, cx| operations::apply_held(state, KEY, part, cx));
+    // The page is closed before it is written.
+    app.flow(|state, _| operations::close_held(state, KEY));
+    assert_eq!(written(&mut app, Ok(())).as_deref(), Some(merged));
+    assert_eq!((held(&app), app.session().held.review.is_none()), (vec![], true));
+}
+
+#[test]
+fn a_refused_file_can_only_be_discarded() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, Some(OLD), NEW);
+    compared(&mut app, OLD, NEW, Fit::Refused("its path has a link now".to_owned()));
+    app.fx.clear();
+    let part = Part::from(PathBuf::from(PATH));
+    app.flow(|state, cx| operations::apply_held(state, KEY, part.clone(), cx));
+    assert_eq!(written(&mut app, Ok(())), None);
+    app.flow(|state, cx| operations::discard_held(state, KEY, &part, cx));
+    assert_eq!(held(&app), []);
+}
+
+#[test]
+fn the_user_is_told_what_is_not_held() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    app.end_turn(StopReason::EndTurn);
+    captured(&mut app, Moment::After(1), 2, &["b.txt"]);
+    let warnings = |app: &TestCore| {
+        app.notices().iter().filter(|text| text.contains("although writes are held")).count()
+    };
+    assert_eq!(warnings(&app), 1);
+    // Once.
+    super::undo::turn(&mut app, 2, (2, 3), &["b.txt"]);
+    assert_eq!(warnings(&app), 1);
+}
