@@ -65,6 +65,7 @@ struct PrintedSession {
     plan: String,
     running: Option<(u32, Instant)>,
     queued: usize,
+    held: usize,
 }
 
 /// How much of an item was printed.
@@ -437,6 +438,12 @@ fn say_queue(session: &Session, printed: &mut PrintedSession, out: &mut String) 
         let _ = writeln!(out, "({} queued.)", counted(count, "prompt", "prompts"));
     }
     printed.queued = count;
+    let held = session.held.files.len();
+    if held > printed.held {
+        let count = counted(held, "file is", "files are");
+        let _ = writeln!(out, "({count} held and not on the disk. :review-held applies or discards.)");
+    }
+    printed.held = held;
 }
 
 fn say_plan(session: &Session, printed: &mut PrintedSession, out: &mut String) {

@@ -123,3 +123,35 @@ fn a_review_accepts_and_rejects_and_is_complete_after_a_restart() {
     screen.send(CTRL_Q);
     screen.wait_exit();
 }
+
+#[test]
+fn held_writes_are_applied_and_discarded_also_after_a_restart() {
+    let machine = Machine::new();
+    let config = machine.home.path().join("config.toml");
+    fs::write(&config, "[policy]\nhold_writes = true\n").unwrap();
+    let config = ["--config", config.to_str().unwrap()];
+    fs::write(machine.file("old.txt"), "by the user").unwrap();
+    let mut screen = machine.start(&config);
+    screen.wait_for("ready");
+    screen.send("go");
+    screen.wait_for("go");
+    screen.send("\r");
+    screen.wait_for("2 held");
+    screen.send(CTRL_Q);
+    screen.wait_exit();
+    let disk = || (machine.text("old.txt"), machine.text("new.txt"));
+    assert_eq!(disk(), ("by the user".to_owned(), "absent".to_owned()));
+
+    let mut screen = machine.start(&[&config[..], &["--continue"]].concat());
+    screen.wait_for("2 held");
+    command(&mut screen, "/review-held", "apply file");
+    // The new file is the first one.
+    screen.send("r");
+    screen.wait_for("apply hunk");
+    screen.send("a");
+    screen.wait_for("No held writes left.");
+    screen.wait_for("I discarded all changes of this file.");
+    assert_eq!(disk(), ("by the agent".to_owned(), "absent".to_owned()));
+    screen.send(CTRL_Q);
+    screen.wait_exit();
+}

@@ -204,8 +204,8 @@ actions! {
     Steer, "steer", PROMPT, "Send into the running turn", "inject interject queue amend";
     UndoTurn, "undo-turn", PROMPT, "Undo file changes of the last turn", "revert restore checkpoint";
     RedoTurn, "redo-turn", PROMPT, "Redo the file changes that were undone", "restore again";
-    ReviewChanges, "review-changes", PROMPT, "Review the changes on the disk", "accept reject hunk keep diff comment approve";
-    ReviewHeld, "review-held", PROMPT, "Review the writes that are held", "apply discard pending hold staged";
+    ReviewChanges, "review-changes", PROMPT, "Review changes on disk", "accept reject hunk keep diff comment approve";
+    ReviewHeld, "review-held", PROMPT, "Review held writes", "apply discard pending hold staged";
     Rewind, "rewind", PROMPT, "Go back to an earlier prompt", "rewind checkpoint fork edit resend";
     OpenQueue, "open-queue", PROMPT, "Edit queued prompts", "pending waiting messages follow-up";
     ToggleApproveAll, "toggle-approve-all", AGENT, "Approve all requests, or stop that", "yolo auto bypass skip permissions allow everything dangerous";

@@ -143,7 +143,10 @@ fn parts_are_applied_and_discarded() {
     assert_eq!(held(&app), []);
     let draft = &app.session().draft;
     assert!(draft.starts_with("a.txt:5 ") && draft.ends_with("I discarded this change.\n"), "{draft}");
-    assert_eq!(app.state.flash.as_deref(), Some("No held writes left."));
+    assert_eq!(app.state.flash.as_deref(), Some("Discarded, and added to the prompt."));
+    let number = app.state.next.offer;
+    app.service(ServiceEvent::Held(KEY, HeldNews::Compared(number, Vec::new())));
+    assert_eq!(app.session().held.review, None);
 }
 
 #[test]
