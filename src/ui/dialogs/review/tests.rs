@@ -1,5 +1,6 @@
 use super::*;
-use crate::core::{Effect, Offer, TurnChanges};
+use crate::core::{Effect, HeldReview, Offer, TurnChanges};
+use crate::model::held::{Fit, HeldChange, HeldFile, HeldTask};
 use crate::model::snapshot::{Plan, SnapshotTask, Span, UndoRules};
 use crate::model::{Body, DiffChange, FileDiff};
 use crate::ui::dialogs::testkit::Rig;
@@ -222,4 +223,80 @@ fn files_that_were_not_reported_are_marked_until_they_are_seen() {
         "{page}"
     );
     assert!(stage.app.state.active_session().unwrap().undo.unseen.is_empty());
+}
+
+fn held(app: &mut App) {
+    let (old, new) = (numbered(&[]), numbered(&[(3, "three"), (20, "twenty")]));
+    let change = |path: &str, disk: Option<&str>, text: &str, fit: Fit| HeldChange {
+        path: path.into(),
+        held: HeldFile { base: None, text: text.into() },
+        disk: disk.map(Body::from),
+        text: text.into(),
+        hunks: disk.map(|disk| crate::model::hunk::hunks(disk, text)).unwrap_or_default(),
+        fit,
+    };
+    let changes = vec![
+        change("/home/u/shop/src/a.txt", Some(&old), &new, Fit::Merged),
+        change("/home/u/shop/src/new.txt", None, "new\n", Fit::Clean),
+        change("/home/u/shop/src/odd.txt", None, "x\n", Fit::Refused("it is not UTF-8 text".to_owned())),
+    ];
+    let key = app.state.active;
+    let session = app.state.sessions.get_mut(&key).unwrap();
+    let files = changes.iter().map(|change| (change.path.clone(), change.held.clone())).collect();
+    session.held.files = std::sync::Arc::new(files);
+    session.held.review = Some(HeldReview { number: 1, changes: Some(changes), part: None });
+    open_held(app, key);
+}
+
+#[test]
+fn held_writes_are_reviewed_by_hunk_at_all_sizes() {
+    let mut stage = ready();
+    held(&mut stage.app);
+    for size in SIZES {
+        insta::assert_snapshot!(format!("held-{}x{}", size.0, size.1), stage.digest(|_| {}, size));
+    }
+}
+
+#[test]
+fn keys_apply_or_discard_what_is_held() {
+    let mut rig = Rig::new();
+    held(&mut rig.app);
+    rig.act(Action::NextHunk);
+    let effects = rig.act(Action::AcceptHunk);
+    let applied = effects.iter().find_map(|effect| match effect {
+        Effect::Held(job) => match &job.task {
+            HeldTask::Apply { text, .. } => Some(text.as_str().to_owned()),
+            HeldTask::Compare { .. } => None,
+        },
+        _ => None,
+    });
+    assert_eq!(applied, Some(numbered(&[(20, "twenty")])));
+    let mut rig = Rig::new();
+    held(&mut rig.app);
+    rig.act(Action::RejectFile);
+    let session = rig.app.state.sessions.get(&rig.app.state.active).unwrap();
+    assert!(
+        session.draft.ends_with("src/a.txt: I discarded all changes of this file.\n"),
+        "{}",
+        session.draft
+    );
+    assert_eq!(session.held.files.len(), 2);
+}
+
+#[test]
+fn a_review_is_a_question_in_plain_text_mode() {
+    let mut rig = Rig::new();
+    held(&mut rig.app);
+    let page = |rig: &Rig| rig.app.layers.last().unwrap().plain().unwrap();
+    let shown = page(&rig);
+    let expected = "Review of the held writes, file 1 of 3, hunk 1 of 2\n\
+        Not on the disk: commands do not see it.\n\
+        /home/u/shop/src/a.txt\n\
+        The file has changed on the disk since. Those changes stay.\n  -line 3\n  +three\n";
+    assert_eq!(shown.text, expected);
+    let labels: Vec<_> = shown.answers.iter().map(|(label, _)| label.as_str()).collect();
+    assert_eq!(labels, ["Apply hunk", "Discard hunk", "Apply file", "Discard file", "Next", "Previous"]);
+    rig.act(Action::NextField);
+    let labels: Vec<_> = page(&rig).answers.into_iter().map(|(label, _)| label).collect();
+    assert_eq!(labels, ["Apply file", "Discard file", "Next", "Previous"]);
 }
