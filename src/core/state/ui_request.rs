@@ -56,6 +56,8 @@ pub enum RewindWay {
     HandOver,
     /// Restores the files as they were before it.
     Files,
+    /// Undoes what its turn has changed in files, and no later turn.
+    FilesOfTurn,
     /// Restores the files, then edits it in a copy of the session.
     FilesAndFork(Option<u32>),
     /// Only shows it.

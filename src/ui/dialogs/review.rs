@@ -143,7 +143,7 @@ pub fn open_held(app: &mut App, key: SessionKey) {
         Some((_, Some(HeldReview { changes: None, .. }))) => {}
         Some((session, Some(HeldReview { changes: Some(changes), number, .. }))) => {
             let files = changes.iter().map(|change| held_file(change, session)).collect();
-            let notes = vec!["Not on the disk: commands do not see it.".to_owned()];
+            let notes = vec!["Not on disk: commands do not see it.".to_owned()];
             show(app, ReviewPage { key, of: Of::Held, number: *number, notes, files, selected: 0, hunk: 0 });
         }
         _ => app.layers.retain::<ReviewPage>(|page| page.key != key || page.of != Of::Held),

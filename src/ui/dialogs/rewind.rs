@@ -86,13 +86,17 @@ fn choose(state: &mut State, id: ItemId) {
         let cost = "Sends the conversation before this prompt with it, without tool output.";
         offer(RewindWay::HandOver, "Edit it in a new session with this conversation", cost);
     }
-    let turns = undo::turns_since(session, id).len();
-    if turns > 0 && obstacle::obstacle(state, Action::UndoTurn).is_none() {
+    let turns = undo::turns_since(session, id);
+    if !turns.is_empty() && obstacle::obstacle(state, Action::UndoTurn).is_none() {
         let cost = format!(
             "Shows the files first. Undoes {}; the conversation stays.",
-            counted(turns, "turn", "turns")
+            counted(turns.len(), "turn", "turns")
         );
         offer(RewindWay::Files, "Restore the files", &cost);
+        if turns.len() > 1 && turns.first() == Some(&turn) {
+            let cost = "Shows the files first. What later turns changed stays.";
+            offer(RewindWay::FilesOfTurn, "Undo only the file changes of this turn", cost);
+        }
         if session.parent.is_none() && can_fork && can.can_fork_at_turn && turn > 1 {
             let cost = "Shows the files first. Copies the session up to this prompt.";
             offer(
@@ -120,7 +124,9 @@ pub fn go_back(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx: &
     match way {
         RewindWay::Show => return jump::go_to(app, id, cx),
         RewindWay::Edit => return draft::recall(app, prompt, cx),
-        RewindWay::Files | RewindWay::FilesAndFork(_) => return undo::undo_since(app, key, id, way, cx),
+        RewindWay::Files | RewindWay::FilesOfTurn | RewindWay::FilesAndFork(_) => {
+            return undo::undo_since(app, key, id, way, cx);
+        }
         RewindWay::Fork(turn) => operations::fork_session(&mut app.state, key, turn, cx),
         RewindWay::HandOver => operations::hand_over_before(&mut app.state, key, id, cx),
     }

@@ -73,10 +73,13 @@ pub fn redo(app: &mut App, cx: &mut Cx) {
     operations::offer_undo(&mut app.state, key, RestoreOf::Undo, None, cx);
 }
 
-/// Plans to undo the turn of a prompt, and all later ones.
+/// Plans to undo the turn of a prompt, and all later ones if that is the way.
 pub fn undo_since(app: &mut App, key: SessionKey, id: ItemId, way: RewindWay, cx: &mut Cx) {
     let Some(session) = app.state.sessions.get(&key) else { return };
-    let turns = turns_since(session, id);
+    let mut turns = turns_since(session, id);
+    if way == RewindWay::FilesOfTurn {
+        turns.truncate(1);
+    }
     let then = if let RewindWay::FilesAndFork(turn) = way { Some((id, RewindWay::Fork(turn))) } else { None };
     operations::offer_undo(&mut app.state, key, RestoreOf::Turns(turns), then, cx);
 }

@@ -290,7 +290,7 @@ fn a_review_is_a_question_in_plain_text_mode() {
     let page = |rig: &Rig| rig.app.layers.last().unwrap().plain().unwrap();
     let shown = page(&rig);
     let expected = "Review of the held writes, file 1 of 3, hunk 1 of 2\n\
-        Not on the disk: commands do not see it.\n\
+        Not on disk: commands do not see it.\n\
         /home/u/shop/src/a.txt\n\
         The file has changed on the disk since. Those changes stay.\n  -line 3\n  +three\n";
     assert_eq!(shown.text, expected);

@@ -1,7 +1,8 @@
 //! Tests of going back to an earlier prompt.
 
 use crate::core::session::play;
-use crate::core::{Consequence, Effect, ItemBody, RewindWay, ToolCall, ViewCommand};
+use crate::core::{Consequence, Effect, ItemBody, RestoreOf, RewindWay, ToolCall, TurnChanges, ViewCommand};
+use crate::model::snapshot::{Span, UndoRules};
 use crate::model::{
     Action, AgentCommand, Attachment, Call, DiffChange, FileDiff, ItemId, ToolContent, ToolKind, ToolStatus,
 };
@@ -170,4 +171,32 @@ fn before_the_first_prompt_there_is_no_conversation_to_hand_over() {
     assert!(rig.session().resume.handover().is_none());
     assert_eq!(rig.session().draft, "first");
     assert_eq!(prompts.len(), 3);
+}
+
+#[test]
+fn the_files_of_one_turn_are_undone_alone() {
+    let (mut rig, prompts) = rig();
+    rig.state.setup.undo = UndoRules { is_on: true, ..UndoRules::default() };
+    rig.session().undo.turns = (1..=3).map(turn_changes).collect();
+    open(&mut rig);
+    rig.act(Action::Mark(0));
+    rig.act(Action::Accept);
+    let way = ways(&rig).iter().position(|way| *way == RewindWay::FilesOfTurn).unwrap();
+    rig.act(Action::Mark(u16::try_from(way).unwrap()));
+    rig.act(Action::Accept);
+    let offer = rig.session().undo.offer.clone().unwrap();
+    assert_eq!(offer.what, RestoreOf::Turns(vec![1]));
+    // The last turn has no later ones.
+    rig.session().undo.offer = None;
+    open(&mut rig);
+    rig.act(Action::Mark(2));
+    rig.act(Action::Accept);
+    assert!(ways(&rig).contains(&RewindWay::Files) && !ways(&rig).contains(&RewindWay::FilesOfTurn));
+    assert_eq!(prompts.len(), 3);
+}
+
+fn turn_changes(turn: u32) -> TurnChanges {
+    let id = |number: u8| crate::model::snapshot::SnapshotId::of_digest(&[number; 20]);
+    let span = Span { before: id(1), after: id(2) };
+    TurnChanges { turn, span, files: Some(1), is_late: false, is_applied: false, is_undone: false }
 }
