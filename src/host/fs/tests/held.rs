@@ -182,8 +182,8 @@ fn a_link_in_the_path_refuses_a_held_file() {
     layer.write("file", "stolen").unwrap();
     let before = layer.compared();
     fs::remove_dir(layer.rig.root.join("dir")).unwrap();
-    std::os::unix::fs::symlink(&layer.rig.outside, layer.rig.root.join("dir")).unwrap();
-    std::os::unix::fs::symlink(layer.rig.outside.join("secret"), layer.rig.root.join("file")).unwrap();
+    fixtures::link(&layer.rig.outside, layer.rig.root.join("dir"));
+    fixtures::link(layer.rig.outside.join("secret"), layer.rig.root.join("file"));
     for change in before.iter().chain(&layer.compared()) {
         assert!(layer.apply(change).unwrap_err().contains("link"), "{change:?}");
     }
