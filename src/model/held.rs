@@ -12,6 +12,9 @@ use super::{Body, SessionKey};
 /// Maximum size of a held file, and of what is on the disk in its place, in bytes.
 pub const MAX_HELD_BYTES: u64 = 1 << 20;
 
+/// Maximum size of all held files of a session, in bytes.
+pub const MAX_ALL_HELD_BYTES: usize = 32 << 20;
+
 /// Maximum number of held files of a session.
 pub const MAX_HELD_FILES: usize = 500;
 

@@ -56,7 +56,7 @@ fn compare(state: &mut State, key: SessionKey, cx: &mut Cx) {
     state.next.offer += 1;
     let number = state.next.offer;
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    session.held.review = Some(HeldReview { number, changes: None, part: None });
+    session.held.review = Some(HeldReview { number, ..HeldReview::default() });
     let task = HeldTask::Compare { number, files: Arc::clone(&session.held.files) };
     run(state, key, task, cx);
 }
@@ -68,9 +68,11 @@ fn run(state: &State, key: SessionKey, task: HeldTask, cx: &mut Cx) {
 
 /// Compares the held files again if they are shown.
 fn refresh(state: &mut State, key: SessionKey, cx: &mut Cx) {
-    let shown = state.sessions.get(&key).and_then(|session| session.held.review.as_ref());
-    if shown.is_some_and(|review| review.part.is_none()) {
-        compare(state, key, cx);
+    let session = state.sessions.get_mut(&key);
+    match session.and_then(|session| session.held.review.as_mut()) {
+        Some(review) if review.part.is_some() || review.changes.is_none() => review.is_stale = true,
+        Some(_) => compare(state, key, cx),
+        None => {}
     }
 }
 
@@ -165,13 +167,9 @@ pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: HeldNew
 }
 
 fn on_compared(state: &mut State, key: SessionKey, (number, changes): (u64, Vec<HeldChange>), cx: &mut Cx) {
-    let is_it = |state: &State| {
-        let review = state.sessions.get(&key)?.held.review.as_ref()?;
-        Some(review.number == number)
-    };
-    if is_it(state) != Some(true) {
-        return;
-    }
+    let session = state.sessions.get(&key);
+    let review = session.and_then(|session| session.held.review.as_ref());
+    let Some(&HeldReview { is_stale, .. }) = review.filter(|review| review.number == number) else { return };
     // The disk has these already.
     let (done, changes): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| {
         change.disk.as_ref() == Some(&change.text) && !matches!(change.fit, Fit::Refused(_))
@@ -187,11 +185,15 @@ fn on_compared(state: &mut State, key: SessionKey, (number, changes): (u64, Vec<
     }
     let Some(session) = state.sessions.get_mut(&key) else { return };
     let is_empty = changes.is_empty();
-    session.held.review = (!is_empty).then_some(HeldReview { number, changes: Some(changes), part: None });
+    let review = HeldReview { number, changes: Some(changes), ..HeldReview::default() };
+    session.held.review = (!is_empty).then_some(review);
     if is_empty {
         call::flash(state, "No held writes left.", cx);
     }
     cx.requests.push(UiRequest::Undo(key));
+    if is_stale {
+        refresh(state, key, cx);
+    }
 }
 
 fn on_applied(

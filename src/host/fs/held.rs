@@ -12,7 +12,8 @@ use super::rooted_path::{self, RootedPath};
 use super::seen::Seen;
 use super::{Files, change, read, write};
 use crate::model::held::{
-    Fit, HeldChange, HeldFile, HeldJob, HeldNews, HeldTask, Holding, MAX_HELD_BYTES, MAX_HELD_FILES,
+    Fit, HeldChange, HeldFile, HeldJob, HeldNews, HeldTask, Holding, MAX_ALL_HELD_BYTES, MAX_HELD_BYTES,
+    MAX_HELD_FILES,
 };
 use crate::model::hunk::{hunks, merge};
 use crate::model::{Body, FileJob, WriteChange};
@@ -45,6 +46,9 @@ impl Files {
             () if content.len() as u64 > MAX_HELD_BYTES => Some("it is larger than 1 MiB"),
             () if rooted.real().to_str().is_none() => Some("its name is not UTF-8"),
             () if held.is_none() && files.len() >= MAX_HELD_FILES => Some("500 files are held already"),
+            () if files.values().map(HeldFile::len).sum::<usize>() > MAX_ALL_HELD_BYTES => {
+                Some("32 MiB are held already")
+            }
             () => None,
         };
         if let Some(why) = why {

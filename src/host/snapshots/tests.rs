@@ -13,6 +13,7 @@ mod attacks;
 mod captures;
 pub(super) mod crashes;
 mod lives;
+mod losses;
 mod restores;
 mod reviews;
 mod spans;

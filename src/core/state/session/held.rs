@@ -21,12 +21,14 @@ pub struct Held {
 }
 
 /// A review of held files.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct HeldReview {
     /// Unique among offers.
     pub number: u64,
     /// `None` while they are compared with the disk.
     pub changes: Option<Vec<HeldChange>>,
+    /// Whether files changed while they were compared.
+    pub is_stale: bool,
     /// The part that is being applied.
     pub part: Option<Part>,
 }

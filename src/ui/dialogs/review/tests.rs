@@ -244,7 +244,7 @@ fn held(app: &mut App) {
     let session = app.state.sessions.get_mut(&key).unwrap();
     let files = changes.iter().map(|change| (change.path.clone(), change.held.clone())).collect();
     session.held.files = std::sync::Arc::new(files);
-    session.held.review = Some(HeldReview { number: 1, changes: Some(changes), part: None });
+    session.held.review = Some(HeldReview { number: 1, changes: Some(changes), ..HeldReview::default() });
     open_held(app, key);
 }
 
