@@ -23,7 +23,8 @@ fn run_into(output: Stdio, args: &[&str], lines: &str, folder: &Path) -> (bool, 
         .env("PARLOR_DEMO_DIR", path("demo"))
         .env("PARLOR_DEMO_PACE", "0")
         .env("XDG_CONFIG_HOME", path("config"))
-        .env("HOME", folder)
+        // Below the folder, it could be changed from a sandbox.
+        .env("HOME", "/nonexistent")
         .env("TERM", "xterm-256color")
         .stdin(Stdio::piped())
         .stdout(output)

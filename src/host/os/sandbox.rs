@@ -52,10 +52,10 @@ impl Cover {
     }
 }
 
-/// The program of this process, also while its file is being replaced.
+/// The program of this process, also while its file is being replaced, and also for a shell that starts it.
 pub fn own_program() -> PathBuf {
     if cfg!(target_os = "linux") {
-        "/proc/self/exe".into()
+        format!("/proc/{}/exe", std::process::id()).into()
     } else {
         std::env::current_exe().unwrap_or_default()
     }
