@@ -9,6 +9,7 @@ mod tables;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use self::plan::Plan;
 use super::os::files;
@@ -31,19 +32,19 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<String, Stri
     }
     let (wanted, program) =
         Sandbox::of_arguments(arguments).ok_or("invalid arguments of the sandbox".to_owned())?;
-    let missing = enter(&wanted).map_err(|error| format!("no sandbox: {error}. {ADVICE}"))?;
+    let (missing, unopened) = enter(&wanted).map_err(|error| format!("no sandbox: {error}. {ADVICE}"))?;
     if wanted.rules.mode == SandboxMode::Required && !missing.is_empty() {
         return Err(format!("the sandbox is incomplete: {}. {ADVICE}", missing.join("; ")));
     }
     let Some((name, arguments)) = program.split_first() else {
-        return Ok(notice(&wanted, &missing));
+        return Ok(notice(&wanted, &missing, &unopened));
     };
     let error = program::replace_process(name, arguments, &environment(std::env::vars_os()));
     Err(format!("could not start {}: {error}", name.display()))
 }
 
-/// Restricts this process; returns what could not be enforced.
-fn enter(wanted: &Sandbox) -> Result<Vec<String>, String> {
+/// Restricts this process; returns what could not be enforced, and state folders that were not opened.
+fn enter(wanted: &Sandbox) -> Result<(Vec<String>, Vec<PathBuf>), String> {
     let folder = std::env::current_dir().map_err(|error| format!("the working folder: {error}"))?;
     let plan = Plan::of(wanted, |name| std::env::var_os(name));
     let mut missing = plan.notes.clone();
@@ -63,10 +64,10 @@ fn enter(wanted: &Sandbox) -> Result<Vec<String>, String> {
         Err(error) if wanted.rules.mode == SandboxMode::Required => return Err(error),
         Err(error) => missing.push(format!("{error}, so reading and writing is not limited")),
     }
-    Ok(missing)
+    Ok((missing, plan.unopened))
 }
 
-fn notice(wanted: &Sandbox, missing: &[String]) -> String {
+fn notice(wanted: &Sandbox, missing: &[String], unopened: &[PathBuf]) -> String {
     let network = match wanted.rules.ports.as_deref() {
         None => "Network not limited.".to_owned(),
         Some([]) => "No TCP connections.".to_owned(),
@@ -80,14 +81,15 @@ fn notice(wanted: &Sandbox, missing: &[String]) -> String {
         missing => format!(" Not enforced here: {}.", missing.join("; ")),
     };
     let named = wanted.rules.write.iter().chain(&wanted.rules.read).filter(|path| !path.exists());
-    let is_link = |path: &&std::path::PathBuf| path.canonicalize().ok().as_ref() != Some(*path);
+    let is_link = |path: &&PathBuf| path.canonicalize().ok().as_ref() != Some(*path);
     let granted = wanted.granted_write.iter().chain(&wanted.granted_read).filter(is_link);
-    let unknown = named.chain(granted).map(|path| path.display().to_string());
+    let unknown = named.chain(granted).chain(unopened).map(|path| path.display().to_string());
     let unknown = match unknown.collect::<Vec<_>>().join(", ") {
         paths if paths.is_empty() => paths,
-        paths => {
-            format!(" Not opened because it does not exist or is reached through a symbolic link: {paths}.")
-        }
+        paths => format!(
+            " Not opened because it does not exist, is too broad or secret, or is reached through a symbolic link: \
+             {paths}."
+        ),
     };
     format!(
         "Sandbox: the agent writes only in the session's folders, its own state, caches and temporary folders, and \

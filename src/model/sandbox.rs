@@ -13,6 +13,25 @@ pub const SANDBOX_SET: &str = "PARLOR_SANDBOX+";
 /// What begins the name of a variable that the program in a sandbox does not get.
 pub const SANDBOX_UNSET: &str = "PARLOR_SANDBOX-";
 
+/// Variables that name the folder in which an agent keeps its state: the variable, the agent, and the place in the folder.
+pub const STATE_VARIABLES: &[(&str, &str, &str)] = &[
+    ("CLAUDE_CONFIG_DIR", "claude", ""),
+    ("CODEX_HOME", "codex", ""),
+    ("COPILOT_HOME", "copilot", ""),
+    ("GEMINI_CLI_HOME", "gemini", ".gemini"),
+    ("HERMES_HOME", "hermes", ""),
+    ("KIMI_SHARE_DIR", "kimi", ""),
+    ("PARLOR_DEMO_DIR", "demo", ""),
+    ("PI_CODING_AGENT_DIR", "pi", ""),
+    ("QWEN_HOME", "qwen", ""),
+    ("VIBE_HOME", "vibe", ""),
+];
+
+/// Whether a variable is one of [`STATE_VARIABLES`].
+pub fn is_state_variable(name: &str) -> bool {
+    STATE_VARIABLES.iter().any(|(known, ..)| *known == name)
+}
+
 /// Whether agents run in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SandboxMode {
@@ -81,6 +100,8 @@ pub struct Sandbox {
     /// Paths that the user opened because an agent named them. They are not followed through links, and open no secrets.
     pub granted_write: Vec<PathBuf>,
     pub granted_read: Vec<PathBuf>,
+    /// The values of [`STATE_VARIABLES`] in the configuration of the agent.
+    pub state: Vec<(String, String)>,
 }
 
 impl Sandbox {
@@ -104,6 +125,8 @@ impl Sandbox {
             all.extend(values.iter().flat_map(|value| [option.into(), value.into()]));
         }
         all.extend(self.names.iter().flat_map(|name| ["--name".into(), name.into()]));
+        let state = self.state.iter().map(|(name, value)| format!("{name}={value}"));
+        all.extend(state.flat_map(|pair| ["--state".into(), pair.into()]));
         if let Some(ports) = &self.rules.ports {
             let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
             all.extend(["--ports".into(), ports.join(",").into()]);
@@ -129,6 +152,10 @@ impl Sandbox {
                 ("--granted-read", _) => sandbox.granted_read.push(value.into()),
                 ("--mode", Some(word)) => sandbox.rules.mode = SandboxMode::of_word(word)?,
                 ("--name", Some(name)) => sandbox.names.push(name.to_owned()),
+                ("--state", Some(pair)) => {
+                    let (name, value) = pair.split_once('=')?;
+                    sandbox.state.push((name.to_owned(), value.to_owned()));
+                }
                 ("--ports", Some(list)) => {
                     let ports = list.split(',').filter(|port| !port.is_empty()).map(str::parse);
                     sandbox.rules.ports = Some(ports.collect::<Result<_, _>>().ok()?);
@@ -157,6 +184,7 @@ mod tests {
             own_folders: vec!["/own".into()],
             granted_write: vec!["/gw".into()],
             granted_read: vec!["/gr".into()],
+            state: vec![("CODEX_HOME".to_owned(), "/a=b".to_owned())],
         };
         let program = ["--".into(), "sh".into(), "--".into()];
         let read = Sandbox::of_arguments(sandbox.to_arguments().into_iter().chain(program)).unwrap();

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use super::{AgentSpec, is_plain_environment};
+use super::{AgentSpec, is_plain_environment, is_state_variable};
 use crate::escape;
 
 /// The command of a sign-in method.
@@ -99,12 +99,12 @@ pub fn check_environment(env: &[(String, String)]) -> Result<(), SignInRefusal> 
     }
 }
 
-/// Rejects variables that can change which code runs, if the user is to enter their values.
+/// Rejects variables that an agent or the registry names, if they can change which code runs or what a sandbox opens.
 ///
 /// # Errors
 /// Returns the first rejected variable.
 pub fn check_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), SignInRefusal> {
-    let is_bad = |name: &&str| !is_name(name) || is_refused_variable(name);
+    let is_bad = |name: &&str| !is_name(name) || is_refused_variable(name) || is_state_variable(name);
     match names.into_iter().find(is_bad) {
         Some(name) => Err(SignInRefusal::Variable(name.to_owned())),
         None => Ok(()),
@@ -332,9 +332,11 @@ mod tests {
             let refused = sign_in.spec_for(&spec(&["agent"]));
             assert_eq!(refused, Err(SignInRefusal::Variable(name.to_owned())), "{name}");
         }
-        for name in ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MODE", "OPENAI_BASE_URL", "KIMI_SHARE_DIR"] {
+        for name in ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MODE", "OPENAI_BASE_URL", "KIMI_API_KEY"] {
             assert_eq!(check_variables([name]), Ok(()), "{name}");
         }
+        let refused = Err(SignInRefusal::Variable("CODEX_HOME".to_owned()));
+        assert_eq!(check_variables(["CODEX_HOME"]), refused, "a sandbox opens the folder");
     }
 
     #[test]

@@ -448,6 +448,48 @@ fn only_named_ports_folders_and_secrets_are_opened() {
 }
 
 #[test]
+fn a_variable_of_the_user_opens_another_state_folder() {
+    let parlor = env!("CARGO_BIN_EXE_parlor");
+    for user in users() {
+        let fixture = Fixture::new(user);
+        fs::create_dir(fixture.at("other")).unwrap();
+        fs::write(fixture.at("other/mine"), "").unwrap();
+        fixture.give_to_user();
+        let other = fixture.at("other");
+        let other = other.to_str().unwrap();
+        symlink(other, fixture.at("link")).unwrap();
+        let both = "echo x >$F/new && ! (echo x >$HOME/.claude/session.json) 2>/dev/null";
+        let usual = "! (echo x >$F/new) 2>/dev/null && echo x >$HOME/.claude/session.json";
+        let cases = [
+            ("CLAUDE_CONFIG_DIR=$F", other, both, true),
+            ("CLAUDE_CONFIG_DIR=relative", other, usual, true),
+            ("CLAUDE_CONFIG_DIR=$F/missing", other, usual, false),
+            ("CLAUDE_CONFIG_DIR=${F%/*}/link", other, usual, false),
+            ("CLAUDE_CONFIG_DIR=$HOME", "$HOME", usual, false),
+            ("CLAUDE_CONFIG_DIR=$HOME/.config", "$HOME/.config", usual, false),
+            ("CLAUDE_CONFIG_DIR=$HOME/.ssh", "$HOME/.ssh", usual, false),
+            ("CLAUDE_CONFIG_DIR=$HOME/.local/share/parlor", "$HOME/.local/share/parlor", usual, false),
+            ("CLAUDE_CONFIG_DIR=/etc", "/etc", usual, false),
+            ("PARLOR_SANDBOX+CLAUDE_CONFIG_DIR=$F", other, usual, true),
+            ("CODEX_HOME=$F", other, "! cat $F/mine", true),
+        ];
+        for (pair, folder, line, is_opened) in cases {
+            let enter = format!(
+                "{parlor} __sandbox --mode required --name claude --folder $W --own $HOME/.local/share/parlor"
+            );
+            let run = format!("export F={folder}; env \"{pair}\" {enter} -- sh -c '{line}'");
+            let (has_worked, text) = fixture.shell(&run, None);
+            assert!(has_worked, "as {user:?}: {pair}\n{text}");
+            let (_, notice) = fixture.shell(&format!("F={folder}; env \"{pair}\" {enter} --"), None);
+            assert_eq!(!notice.contains("Not opened"), is_opened, "{pair}: {notice}");
+        }
+        let configured = ["--state", &format!("CLAUDE_CONFIG_DIR={other}")];
+        let (has_worked, text) = fixture.shell(&format!("echo x >{other}/new"), Some(&configured));
+        assert!(has_worked, "as {user:?}: {text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_enforced_is_said_or_an_error_with_advice() {
     let parlor = env!("CARGO_BIN_EXE_parlor");
     for user in users() {

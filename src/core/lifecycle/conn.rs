@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::{
     AgentCommand, AgentInfo, AgentSpec, CallError, CloseReason, ConnId, Decider, ExitInfo, Grant,
-    RemoteFolder, Sandbox, SandboxMode, SandboxRules, SessionKey, Severity, TerminalJob,
+    RemoteFolder, Sandbox, SandboxMode, SandboxRules, SessionKey, Severity, TerminalJob, is_state_variable,
 };
 
 use super::{archive, call, open, policy, requests, ssh_sign_in, tabs, turn, unstable, unsupported, version};
@@ -205,6 +205,7 @@ fn bounds_of(state: &mut State, keys: &[SessionKey], spec: &AgentSpec) -> Option
         own_folders: state.setup.own_folders.clone(),
         granted_write,
         granted_read,
+        state: spec.env.iter().filter(|(name, _)| is_state_variable(name)).cloned().collect(),
     })
 }
 

@@ -54,6 +54,17 @@ fn a_process_in_a_sandbox_is_shared_only_by_sessions_with_its_folders() {
 }
 
 #[test]
+fn a_sandbox_gets_only_variables_of_state_folders() {
+    let mut app = TestCore::ready();
+    app.state.setup.sandbox.mode = SandboxMode::Workspace;
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let env = vec![pair("CODEX_HOME", "/srv/codex"), pair("OPENAI_API_KEY", "secret")];
+    let key = app.open_tab("/code/shop", AgentSpec { env, ..fake() });
+    let bounds = app.state.conn_of(key).unwrap().spec.bounds.as_ref().unwrap();
+    assert_eq!(bounds.state, [pair("CODEX_HOME", "/srv/codex")]);
+}
+
+#[test]
 fn a_tab_opened_while_its_agent_is_starting_waits_for_it() {
     let mut app = TestCore::started();
     let key = app.open_tab("/code/shop", fake());

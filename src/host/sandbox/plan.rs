@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use super::Cover;
 use super::tables::{
     AGENT_SETTINGS, AGENTS, CACHED_PROGRAMS, CACHES, DEVICES, GIT_PROGRAMS, PSEUDO_TERMINALS, READABLE,
-    SECRETS, TEMPORARY, TERMINAL, WAYS_OUT, WRITABLE_NAMES,
+    SECRETS, TEMPORARY, TERMINAL, WAYS_OUT, WIDE, WRITABLE_NAMES,
 };
 use crate::host::git;
 use crate::host::os::sandbox::Bounds;
-use crate::model::{Policy, Protection, Sandbox, protection_of};
+use crate::model::{Policy, Protection, STATE_VARIABLES, Sandbox, protection_of};
 
 /// How deep the git data of submodules is searched for more of it.
 const MAX_MODULE_DEPTH: usize = 4;
@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) covers: Vec<Cover>,
     /// What is not protected, for the user.
     pub(super) notes: Vec<String>,
+    /// State folders of the agent that its variables name, but that are not opened.
+    pub(super) unopened: Vec<PathBuf>,
 }
 
 /// The folders of the user, without links.
@@ -64,6 +66,13 @@ fn is_in_one_of(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
+/// The folder of the demo agent in parlor's own data, which is not open otherwise.
+fn own_demo(path: &Path, own_folders: &[PathBuf]) -> Option<PathBuf> {
+    let parent = path.parent()?.canonicalize().ok()?;
+    let is_demo = path.ends_with("demo") && own_folders.contains(&parent);
+    if is_demo { path.canonicalize().ok() } else { None }
+}
+
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
@@ -87,13 +96,26 @@ impl Plan {
         };
         let (folders, mut write) = (canonical(&wanted.folders), canonical(&wanted.rules.write));
         let is_own = |names: &[&str]| wanted.names.iter().any(|name| names.contains(&name.as_str()));
-        let state =
-            home.find_all(AGENTS.iter().filter(|(names, _)| is_own(names)).flat_map(|row| row.1).copied());
-        let demo = wanted.own_folders.iter().filter(|_| is_own(&["demo"]));
-        let demo: Vec<PathBuf> = demo.filter_map(|own| own.join("demo").canonicalize().ok()).collect();
         let others = AGENTS.iter().filter(|(names, _)| !is_own(names)).flat_map(|row| row.1).copied();
         let mut secrets = home.find_all(SECRETS.iter().copied().chain(others));
-        secrets.extend(canonical(&wanted.own_folders));
+        let own_folders = canonical(&wanted.own_folders);
+        secrets.extend(own_folders.iter().cloned());
+        let caches = home.find_all(CACHES.iter().map(|(path, _)| *path));
+        let temporary = home.find_all(TEMPORARY.iter().copied());
+        // The folder that a variable of the user names for an agent.
+        let named = |names: &[&str]| {
+            let (name, _, place) = STATE_VARIABLES.iter().find(|(_, agent, _)| names.contains(agent))?;
+            let configured = wanted.state.iter().find(|(known, _)| known == name);
+            let path =
+                configured.map(|(_, value)| value.into()).or_else(|| variable(name)).map(PathBuf::from);
+            path.filter(|path| path.is_absolute()).map(|path| path.join(place))
+        };
+        let is_secret = |path: &PathBuf| {
+            let is_open = [&folders, &write, &caches, &temporary].iter().any(|open| is_in_one_of(path, open));
+            !is_open && !home.folder.starts_with(path)
+        };
+        let others = AGENTS.iter().filter(|(names, _)| !is_own(names)).filter_map(|(names, _)| named(names));
+        secrets.extend(others.filter_map(|path| path.canonicalize().ok()).filter(is_secret));
         // A link could lead anywhere by now.
         let is_granted = |path: &&PathBuf| {
             path.canonicalize().is_ok_and(|real| real == **path)
@@ -102,31 +124,39 @@ impl Plan {
         };
         write.extend(wanted.granted_write.iter().filter(is_granted).cloned());
         let has_secrets = |path: &&PathBuf| secrets.iter().any(|secret| secret.starts_with(path));
+        let wide = home.find_all(WIDE.iter().copied());
+        let is_state = |path: &&PathBuf| {
+            let is_wide = path.parent().is_none_or(|parent| parent.parent().is_none())
+                || wide.iter().any(|wide| wide.starts_with(path));
+            is_granted(path) && !is_wide && !has_secrets(path)
+        };
+        let (mut state, mut unopened) = (Vec::new(), Vec::new());
+        for (names, places) in AGENTS.iter().filter(|(names, _)| is_own(names)) {
+            let path = named(names);
+            let opened = path.as_ref().and_then(|path| match own_demo(path, &own_folders) {
+                None => Some(path.clone()).filter(|path| is_state(&path)),
+                demo => demo,
+            });
+            unopened.extend(path.filter(|_| opened.is_none()));
+            let usual = if opened.is_none() { home.find_all(places.iter().copied()) } else { Vec::new() };
+            state.extend(opened.into_iter().chain(usual));
+        }
         let granted_read = wanted.granted_read.iter().filter(is_granted).filter(|path| !has_secrets(path));
         let granted_read: Vec<PathBuf> = granted_read.cloned().collect();
-        let caches = home.find_all(CACHES.iter().map(|(path, _)| *path));
-        let temporary = home.find_all(TEMPORARY.iter().copied());
         let moved = ["XDG_CACHE_HOME", "TMPDIR"].into_iter().filter_map(real);
         // A variable cannot open the home folder.
         let moved = moved.filter(|folder| !home.folder.starts_with(folder));
         let repositories: Vec<PathBuf> = folders.iter().flat_map(|folder| git_folders(folder)).collect();
         let named: Vec<PathBuf> = folders.iter().chain(&write).cloned().collect();
-        let open = named
-            .iter()
-            .cloned()
-            .chain(state.clone())
-            .chain(demo)
-            .chain(caches)
-            .chain(temporary)
-            .chain(moved);
+        let open = named.iter().cloned().chain(state.clone()).chain(caches).chain(temporary).chain(moved);
         let open: Vec<PathBuf> = open.chain(repositories.clone()).collect();
 
-        let mut plan = Self::default();
+        let mut plan = Self { unopened, ..Self::default() };
         let mut readable = home.find_all(READABLE.iter().copied());
         readable.extend(canonical(&wanted.rules.read));
         readable.extend(granted_read);
         // The programs of agents that parlor installed.
-        readable.extend(canonical(&wanted.own_folders).iter().map(|own| own.join("agents")));
+        readable.extend(own_folders.iter().map(|own| own.join("agents")));
         secrets.retain(|secret| !readable.contains(secret) && !state.iter().any(|own| own == secret));
         plan.read_all_but(Path::new("/"), &secrets);
         plan.bounds.read.extend(readable);

@@ -38,7 +38,7 @@ pub const TERMINAL: &str = "/dev/tty";
 pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
 /// The folders and files in which agents keep their state: the agent may write its own, and must not read those of
-/// others. The names are those of the agent or of its program.
+/// others. The names are those of the agent or of its program. A variable of `STATE_VARIABLES` replaces the folders.
 pub const AGENTS: &[(&[&str], &[&str])] = &[
     (&["claude", "claude-agent-acp", "claude-code-acp"], &[".claude", ".claude.json", ".config/claude"]),
     (&["codex", "codex-acp"], &[".codex"]),
@@ -66,7 +66,12 @@ pub const AGENTS: &[(&[&str], &[&str])] = &[
     (&["qoder", "qodercli"], &[".qoder"]),
     (&["stakpak"], &[".stakpak"]),
     (&["zeptoclaw"], &[".zeptoclaw"]),
+    // The built-in one, whose folder is in parlor's.
+    (&["demo"], &[]),
 ];
+
+/// Folders of many programs, which no variable opens as the state of one.
+pub const WIDE: &[&str] = &[".config", ".cache", ".local/bin", ".local/share", ".local/state", "bin"];
 
 /// Files in the state folder of an agent, or in its subfolder `agent`, that run programs or instruct the agent in later
 /// sessions, which may have no sandbox.
