@@ -490,6 +490,25 @@ fn a_variable_of_the_user_opens_another_state_folder() {
 }
 
 #[test]
+fn the_demo_agent_gets_its_folder_at_its_first_start() {
+    for user in users() {
+        let fixture = Fixture::new(user);
+        let parlor = env!("CARGO_BIN_EXE_parlor");
+        let start = |name: &str, folder: &str| {
+            let line = format!(
+                "D=$HOME/own/{folder}; mkdir -p $HOME/own; env PARLOR_DEMO_DIR=$D {parlor} __sandbox --mode required --name {name} --folder $W \
+                 --own $HOME/own -- sh -c 'echo x >$0/new' $D"
+            );
+            fixture.shell(&line, None)
+        };
+        assert!(!start("claude", "demo").0, "another agent");
+        assert!(!start("demo", "other").0, "another folder");
+        let (has_worked, text) = start("demo", "demo");
+        assert!(has_worked, "as {user:?}: {text}");
+    }
+}
+
+#[test]
 fn what_cannot_be_enforced_is_said_or_an_error_with_advice() {
     let parlor = env!("CARGO_BIN_EXE_parlor");
     for user in users() {

@@ -12,6 +12,7 @@ use super::tables::{
     SECRETS, TEMPORARY, TERMINAL, WAYS_OUT, WIDE, WRITABLE_NAMES,
 };
 use crate::host::git;
+use crate::host::os::private;
 use crate::host::os::sandbox::Bounds;
 use crate::model::{Policy, Protection, STATE_VARIABLES, Sandbox, protection_of};
 
@@ -66,11 +67,17 @@ fn is_in_one_of(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The folder of the demo agent in parlor's own data, which is not open otherwise.
+/// The folder of the demo agent in parlor's own data, which is not open otherwise. It is made here, because the agent can
+/// only write in it.
 fn own_demo(path: &Path, own_folders: &[PathBuf]) -> Option<PathBuf> {
     let parent = path.parent()?.canonicalize().ok()?;
     let is_demo = path.ends_with("demo") && own_folders.contains(&parent);
-    if is_demo { path.canonicalize().ok() } else { None }
+    if is_demo {
+        private::make_folder(path).ok()?
+    } else {
+        return None;
+    }
+    path.canonicalize().ok()
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
