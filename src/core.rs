@@ -350,6 +350,7 @@ fn on_service(state: &mut State, event: ServiceEvent, cx: &mut Cx) {
                 session.git = git;
             }
         }
+        ServiceEvent::ProtectedRead(job, files) => lifecycle::protected::on_read(state, &job, files),
         ServiceEvent::RulesMatched(job, found) => lifecycle::by_rule::on_matched(state, &job, found),
         ServiceEvent::TemplatesFound(key, list) => {
             lifecycle::templates::on_found(state, key, list);

@@ -34,6 +34,7 @@ pub mod operations;
 pub(in crate::core) mod policy;
 pub(in crate::core) mod project;
 pub(in crate::core) mod prompt;
+pub(in crate::core) mod protected;
 pub(in crate::core) mod providers;
 pub mod questions;
 pub(in crate::core) mod refused;

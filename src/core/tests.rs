@@ -28,6 +28,7 @@ mod offer;
 pub(crate) mod once;
 mod policy;
 mod project;
+mod protected;
 mod queue;
 pub(crate) mod recorder;
 mod refused;

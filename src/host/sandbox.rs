@@ -5,7 +5,10 @@
 //! before the program starts, and with `required` it is not started.
 
 mod plan;
+mod protected;
 mod tables;
+
+pub use protected::read_protected;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

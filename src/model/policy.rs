@@ -23,7 +23,7 @@ pub use command::{
     COMMAND_MAX_BYTES, CommandAccess, approved_lines, command_in_title, is_plain_environment,
     is_shown_in_full, shell_line,
 };
-pub use protected::{Protection, has_keys, is_repository, protection_of};
+pub use protected::{Protection, has_keys, is_repository, protected_names, protection_of};
 pub use rules::{Rule, RuleAction, RuleContext, Rules, Ruling, Subject};
 
 /// An action that an agent requests from parlor.

@@ -1,5 +1,6 @@
 //! Jobs for the local services (files, terminals, git), and their events.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -254,6 +255,7 @@ pub enum ServiceEvent {
     Store(Box<super::StoreNews>),
     /// The result of a job with worktrees. Errors are full sentences with a next step.
     Worktree(SessionKey, Box<Result<super::WorktreeNews, String>>),
+    ProtectedRead(Box<ProtectedJob>, ProtectedFiles),
     Problem(String),
     /// The registry of agents, or why it could not be read.
     RegistryRead {
@@ -266,6 +268,19 @@ pub enum ServiceEvent {
         agent: Box<RegistryAgent>,
         result: Result<(Box<AgentSpec>, Vec<String>), String>,
     },
+}
+
+/// The protected files that exist, each with a text that changes with it.
+pub type ProtectedFiles = BTreeMap<PathBuf, String>;
+
+/// Reads which protected files are in the folders of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProtectedJob {
+    pub session: SessionKey,
+    pub turn: u32,
+    /// Whether it is the end of the turn.
+    pub is_end: bool,
+    pub folders: Vec<PathBuf>,
 }
 
 /// A search for files to mention in a prompt.

@@ -71,7 +71,7 @@ pub(super) fn tell(state: &mut State, key: SessionKey) {
     }
 }
 
-fn protection(state: &State, path: &Path) -> Option<Protection> {
+pub(super) fn protection(state: &State, path: &Path) -> Option<Protection> {
     let policy = Policy {
         home: state.setup.home.clone(),
         own_folders: state.setup.own_folders.clone(),

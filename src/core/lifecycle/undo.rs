@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{call, held, unreported};
+use super::{call, held, protected, unreported};
 use crate::core::session::record;
 use crate::core::{Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, State, TimerId, UiRequest};
 use crate::model::held::{HeldJob, HeldTask};
@@ -91,6 +91,7 @@ pub(in crate::core) fn on_own_turn(state: &mut State, key: SessionKey, cx: &mut 
 
 /// A turn begins.
 pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    protected::on_turn(state, key, cx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     // A review goes on during a turn.
     session.undo.offer.take_if(|offer| !matches!(offer.what, RestoreOf::Unaccepted { .. }));
@@ -130,6 +131,7 @@ pub(super) fn on_applied(state: &mut State, key: SessionKey, cx: &mut Cx) {
 
 /// A turn has ended.
 pub(in crate::core) fn on_turn_end(state: &mut State, key: SessionKey, cx: &mut Cx) {
+    protected::on_turn_end(state, key, cx);
     let Some(session) = state.sessions.get_mut(&key) else { return };
     if let Some(turn) = session.undo.running.take()
         && capture(state, key, Moment::After(turn), cx)

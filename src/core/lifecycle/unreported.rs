@@ -70,29 +70,12 @@ pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, c
     if unreported.is_empty() {
         return;
     }
-    let is_current = session.turn_count == turn;
-    let is_command = |call: &ToolCall| call.kind == ToolKind::Execute;
-    let has_command = calls(state, key, turn).any(|(_, call)| is_command(call) && !call.is_typed());
-    let has_own_command = calls(state, key, turn).any(|(_, call)| call.is_typed());
-    let is_elsewhere = |other: &&Session| {
-        other.key != key
-            && other.parent.is_none()
-            && other.workspace.folder() == folder
-            && other.turn.is_running()
-    };
-    let mut causes = Vec::new();
-    causes.extend(has_command.then_some("by its commands"));
-    causes.extend(has_own_command.then_some("by your command"));
-    causes.extend(state.sessions.values().any(|other| is_elsewhere(&other)).then_some("by another session"));
-    let (severity, cause) = match causes.as_slice() {
-        [] => (Severity::Warning, "maybe by an editor, a build or you".to_owned()),
-        causes => (Severity::Info, format!("likely {}", causes.join(" or "))),
-    };
+    let (severity, cause) = likely_causes(state, key, turn);
     let files = match unreported.len() {
         1 => "1 file".to_owned(),
         count => format!("{count} files"),
     };
-    let turn = if is_current { String::new() } else { format!("Turn {turn}: ") };
+    let turn = of_turn(state, key, turn);
     let title = format!(
         "{turn}{files} changed that the agent did not report, {cause}. /review-changes shows what changed."
     );
@@ -103,5 +86,33 @@ pub(super) fn tell(state: &mut State, key: SessionKey, turn: u32, root: &Path, c
     if let Some(session) = state.sessions.get_mut(&key) {
         session.undo.unseen.extend(paths.iter().cloned());
         session.undo.unreported.extend(paths.into_iter().map(|path| (path, Arc::clone(&cause))));
+    }
+}
+
+/// The turn that a notice is about, unless it is the last one.
+pub(super) fn of_turn(state: &State, key: SessionKey, turn: u32) -> String {
+    let is_current = state.sessions.get(&key).is_some_and(|session| session.turn_count == turn);
+    if is_current { String::new() } else { format!("Turn {turn}: ") }
+}
+
+/// What likely changed a file in a turn, and how unusual that is.
+pub(super) fn likely_causes(state: &State, key: SessionKey, turn: u32) -> (Severity, String) {
+    let folder = state.sessions.get(&key).map(|session| session.workspace.folder());
+    let is_command = |call: &ToolCall| call.kind == ToolKind::Execute;
+    let has_command = calls(state, key, turn).any(|(_, call)| is_command(call) && !call.is_typed());
+    let has_own_command = calls(state, key, turn).any(|(_, call)| call.is_typed());
+    let is_elsewhere = |other: &&Session| {
+        other.key != key
+            && other.parent.is_none()
+            && Some(other.workspace.folder()) == folder
+            && other.turn.is_running()
+    };
+    let mut causes = Vec::new();
+    causes.extend(has_command.then_some("by its commands"));
+    causes.extend(has_own_command.then_some("by your command"));
+    causes.extend(state.sessions.values().any(|other| is_elsewhere(&other)).then_some("by another session"));
+    match causes.as_slice() {
+        [] => (Severity::Warning, "maybe by an editor, a build or you".to_owned()),
+        causes => (Severity::Info, format!("likely {}", causes.join(" or "))),
     }
 }

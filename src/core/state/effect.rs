@@ -9,8 +9,9 @@ use crate::model::held::HeldJob;
 use crate::model::snapshot::SnapshotJob;
 use crate::model::{
     AgentCommand, AgentSpec, Attachment, AttachmentLabel, ConfigJob, ConnId, CopyContent, CopyJob, DropJob,
-    FileJob, FileQuery, LocateJob, Location, MatchJob, Note, PromptJob, ReadBytes, RegistryAgent,
-    SessionAttachJob, SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody, WorktreeJob,
+    FileJob, FileQuery, LocateJob, Location, MatchJob, Note, PromptJob, ProtectedJob, ReadBytes,
+    RegistryAgent, SessionAttachJob, SessionKey, StoreJob, StoredGrant, TerminalJob, UnsavedBody,
+    WorktreeJob,
 };
 
 /// The context of a reducer: the time of the event, and what follows from it.
@@ -162,6 +163,8 @@ pub enum Effect {
         /// The base of a relative path.
         base: PathBuf,
     },
+    /// Reads which protected files exist; reported as `ServiceEvent::ProtectedRead`.
+    ReadProtected(ProtectedJob),
     /// Reads the git branch and state of a folder; reported as `ServiceEvent::Git`.
     ReadGit {
         session: SessionKey,

@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use crate::model::{
     CallError, ConfigOption, ConnId, ContentBlock, Cost, GitInfo, ItemId, MessageId, Models, Modes, Plan,
-    PlanBody, PlanStatus, PromptId, RequestId, Role, SessionId, SessionKey, SessionWorkspace, SlashCommand,
-    TemplateList, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage,
+    PlanBody, PlanStatus, PromptId, ProtectedFiles, RequestId, Role, SessionId, SessionKey, SessionWorkspace,
+    SlashCommand, TemplateList, TerminalId, ToolCallId, ToolContent, ToolKind, TurnUsage, Usage,
 };
 
 use super::recorded::Loading;
@@ -124,6 +124,8 @@ pub struct Session {
     pub held: Held,
     /// Paths that the sandbox likely refused in the last turn, and that can be opened.
     pub refused: Vec<PathBuf>,
+    /// The protected files that existed when a turn began, once they are read, of turns whose end is not read yet.
+    pub protected: BTreeMap<u32, Option<ProtectedFiles>>,
     pub budget: TurnBudget,
     /// What the user decided about secrets in prompts, by their hashes.
     pub secret_answers: BTreeMap<String, SecretAnswer>,
@@ -193,6 +195,7 @@ impl Session {
             undo: Undo::default(),
             held: Held::default(),
             refused: Vec::new(),
+            protected: BTreeMap::new(),
             budget: TurnBudget::default(),
             secret_answers: BTreeMap::new(),
             read_only: None,

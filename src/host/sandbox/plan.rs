@@ -251,14 +251,14 @@ impl Plan {
 }
 
 /// The folders with the git data of a folder. Those outside of it are checked to belong to it.
-fn git_folders(folder: &Path) -> BTreeSet<PathBuf> {
+pub(super) fn git_folders(folder: &Path) -> BTreeSet<PathBuf> {
     let found = git::find(folder).and_then(Result::ok);
     let folders = found.into_iter().flat_map(|repository| [repository.git_dir, repository.common_dir]);
     folders.filter_map(|folder| folder.canonicalize().ok()).collect()
 }
 
 /// What git runs or obeys in its data, also in that of submodules and other work trees.
-fn programs_of_git(git_folder: &Path) -> Vec<PathBuf> {
+pub(super) fn programs_of_git(git_folder: &Path) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = GIT_PROGRAMS.iter().map(|name| git_folder.join(name)).collect();
     // The `.git` file of a work tree.
     let text = git::read_text(&git_folder.join("gitdir"));

@@ -208,6 +208,42 @@ pub const WAYS_OUT: &[&str] = &[
 /// Entries of a git directory that are or name programs, or that point to other git directories.
 pub const GIT_PROGRAMS: &[&str] = &["config", "config.worktree", "hooks", "commondir", "gitdir"];
 
+/// Hooks that git runs. Source: githooks(5).
+pub const GIT_HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-rewrite",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "prepare-commit-msg",
+    "reference-transaction",
+    "sendemail-validate",
+];
+
+/// Files in folders at the top of a session's folder that tools run or obey.
+pub const SETTINGS: &[&str] = &[
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".hg/hgrc",
+    ".idea/workspace.xml",
+    ".vscode/extensions.json",
+    ".vscode/launch.json",
+    ".vscode/settings.json",
+    ".vscode/tasks.json",
+    ".zed/settings.json",
+    ".zed/tasks.json",
+];
+
 /// Names that the policy protects but that an agent may write in a sandbox: the output of package managers, what runs on
 /// other machines only, and what git itself replaces in a checkout.
 pub const WRITABLE_NAMES: &[&str] = &[

@@ -210,6 +210,11 @@ const FILES: &[(&str, Protection)] = &[
     (".git-credentials", Protection::Keys),
 ];
 
+/// The names of protected files and folders, as a file system may have them.
+pub fn protected_names() -> impl Iterator<Item = &'static str> {
+    FOLDERS.iter().chain(FILES).map(|(name, _)| *name).chain([".Rprofile"])
+}
+
 /// Prefixes of file names.
 const PREFIXES: &[(&str, Protection)] = &[(".yarnrc", Protection::Tool), (".aider.conf", Protection::Agent)];
 
