@@ -150,7 +150,7 @@ pub(super) fn allow(
     let is_running =
         keys.iter().any(|key| state.sessions.get(key).is_some_and(|session| session.turn.is_running()));
     if is_running {
-        call::flash(state, "A turn is running. Restart the agent to open the path: /restart-agent.", cx);
+        call::flash(state, "A turn is running. Restart the agent to open the path: /restart.", cx);
     }
     !is_running
 }
