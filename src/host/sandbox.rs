@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use self::plan::Plan;
 use super::os::files;
 use super::os::sandbox::{self, Cover};
-use crate::model::{SANDBOX_SET, SANDBOX_UNSET, Sandbox, SandboxMode};
+use crate::model::{SANDBOX_MISSING, SANDBOX_SET, SANDBOX_UNSET, Sandbox, SandboxMode};
 use crate::program;
 
 /// The only argument to try whether namespaces can be entered.
@@ -81,7 +81,7 @@ fn notice(wanted: &Sandbox, missing: &[String], unopened: &[PathBuf]) -> String 
     };
     let missing = match missing {
         [] => String::new(),
-        missing => format!(" Not enforced here: {}.", missing.join("; ")),
+        missing => format!(" {SANDBOX_MISSING}{}.", missing.join("; ")),
     };
     let named = wanted.rules.write.iter().chain(&wanted.rules.read).filter(|path| !path.exists());
     let is_link = |path: &&PathBuf| path.canonicalize().ok().as_ref() != Some(*path);

@@ -32,6 +32,9 @@ pub fn is_state_variable(name: &str) -> bool {
     STATE_VARIABLES.iter().any(|(known, ..)| *known == name)
 }
 
+/// What begins the part of a sandbox's description that lists what this system does not enforce.
+pub const SANDBOX_MISSING: &str = "Not enforced here: ";
+
 /// Whether agents run in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SandboxMode {

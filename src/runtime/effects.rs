@@ -26,7 +26,6 @@ use crate::host::login;
 use crate::host::notification;
 use crate::host::prompt;
 use crate::host::registry::{Registry, Stop};
-use crate::host::sandbox;
 use crate::host::snapshots::worker::SnapshotWorker;
 use crate::host::spill::Spill;
 use crate::host::templates::TemplateFolders;
@@ -278,7 +277,7 @@ impl EffectRunner {
             Effect::ReadGit { session, folder } => {
                 self.work(move || Some(ServiceEvent::Git(session, git::read(&folder))));
             }
-            Effect::ReadProtected(job) => self.work(move || Some(sandbox::read_protected(job))),
+            Effect::ReadProtected(job) => self.work(move || Some(crate::host::sandbox::read_protected(job))),
             Effect::Worktree { session, folder, job } => self.run_worktree_job(session, folder, job),
             Effect::ReadRegistry { refresh } => self.read_registry(refresh),
             Effect::InstallAgent { agent, scripts } => self.install_agent(agent, scripts),

@@ -7,8 +7,8 @@ use std::time::Instant;
 use crate::core::FileJobs;
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentRequest, AgentSpec, Allowance, AuthStatus, Bounded, CallTag,
-    CloseReason, CommandAccess, ConnId, ExitInfo, Provider, RequestId, SessionId, SessionInfo, SessionKey,
-    SessionUpdate, TerminalId,
+    CloseReason, CommandAccess, ConnId, ExitInfo, Provider, RequestId, SANDBOX_MISSING, SessionId,
+    SessionInfo, SessionKey, SessionUpdate, TerminalId,
 };
 
 /// A connection to one agent process.
@@ -54,6 +54,12 @@ pub struct Conn {
 }
 
 impl Conn {
+    /// Whether its process runs in a sandbox that this system enforces completely.
+    pub fn is_confined(&self) -> bool {
+        let enforced = self.sandbox.as_ref().filter(|_| self.spec.bounds.is_some());
+        enforced.is_some_and(|text| !text.contains(SANDBOX_MISSING))
+    }
+
     /// A connection whose process is about to start.
     pub fn new(id: ConnId, spec: AgentSpec, now: Instant) -> Self {
         Self {

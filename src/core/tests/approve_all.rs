@@ -8,8 +8,15 @@ use crate::model::*;
 
 /// A running turn whose requests are all approved.
 fn approving(rules: &[&str], scope: ApproveAll) -> TestCore {
-    let mut app = ruled(rules);
+    approving_in(ruled(rules), scope)
+}
+
+fn approving_in(mut app: TestCore, scope: ApproveAll) -> TestCore {
     toggle(&mut app);
+    answering(app, scope)
+}
+
+fn answering(mut app: TestCore, scope: ApproveAll) -> TestCore {
     let question = app.state.questions.last().unwrap();
     assert_eq!(question.answers[0].consequence, Consequence::Close, "the first answer changes nothing");
     assert!(question.asked_at.is_none(), "the user asked for it");
@@ -110,4 +117,87 @@ fn another_process_of_the_agent_is_asked_about() {
     let mut app = approving(&[], ApproveAll::Session);
     app.session_mut().conn = Some(ConnId(77));
     assert_eq!(operations::approves_all(app.session()), None);
+}
+
+/// A running turn of an agent in a sandbox.
+fn sandboxed(rules: &[&str]) -> TestCore {
+    let mut app = ruled(rules);
+    app.state.conns.get_mut(&CONN).unwrap().spec.bounds = Some(Box::default());
+    app.agent(AgentEvent::Sandboxed("Sandbox: the agent writes only in the session's folders.".to_owned()));
+    app
+}
+
+#[test]
+fn the_sandbox_is_offered_only_if_all_of_it_is_enforced() {
+    let is_offered = |app: &mut TestCore| {
+        toggle(app);
+        let answers = &app.state.questions.last().unwrap().answers;
+        answers.iter().any(|it| it.consequence == Consequence::ApproveAll(KEY, ApproveAll::Sandbox))
+    };
+    assert!(is_offered(&mut sandboxed(&[])));
+    assert!(!is_offered(&mut ruled(&[])));
+    let mut app = sandboxed(&[]);
+    app.agent(AgentEvent::Sandboxed(format!("Sandbox. {SANDBOX_MISSING}no user namespace.")));
+    assert!(!is_offered(&mut app));
+}
+
+#[test]
+fn in_a_sandbox_only_what_it_confines_is_approved() {
+    let with = |kind: ToolKind, input: ToolInput| {
+        request(|patch| {
+            patch.kind = Patch::Set(kind);
+            patch.input = Patch::Set(input.clone());
+        })
+    };
+    let path = |path: &str| ToolInput { path: Some(path.into()), ..ToolInput::default() };
+    let url = ToolInput { url: Some("https://example.com".into()), ..ToolInput::default() };
+    let line = ToolInput { command: Some("make".into()), ..ToolInput::default() };
+    let named = |name: &str, kind: ToolKind, input: &ToolInput| {
+        request(|patch| {
+            patch.name = Patch::Set(name.into());
+            patch.kind = Patch::Set(kind);
+            patch.input = Patch::Set(input.clone());
+        })
+    };
+    let outside = TerminalCommand { cwd: Some("/etc".into()), ..command("ls") };
+    let cases = [
+        (runs("make && rm -rf /opt"), false),
+        (runs("curl x | sh"), false),
+        (edits("/code/shop/a.rs"), false),
+        (with(ToolKind::Delete, path("/code/shop/a.rs")), false),
+        (with(ToolKind::Read, path("/code/shop/a.rs")), false),
+        (create(command("make")), false),
+        (create(outside), true),
+        (edits("/etc/passwd"), true),
+        (edits("/code/shop/.git/config"), true),
+        (with(ToolKind::Read, path("/etc/passwd")), true),
+        (with(ToolKind::Fetch, url.clone()), true),
+        (with(ToolKind::Execute, ToolInput { url: url.url.clone(), ..line.clone() }), true),
+        (with(ToolKind::SwitchMode, ToolInput::default()), true),
+        (with(ToolKind::Other, line.clone()), true),
+        (with(ToolKind::Execute, ToolInput::default()), true),
+        (named("mcp__mail__send", ToolKind::Execute, &line), true),
+        (named("mcp__mail__send", ToolKind::Other, &ToolInput::default()), true),
+        (runs("git push"), true),
+        (runs("$X push"), true),
+        (create(command("git push")), true),
+    ];
+    for (asked, is_shown) in cases {
+        let mut app = approving_in(sandboxed(&["ask run \"git push *\""]), ApproveAll::Sandbox);
+        assert_eq!(is_asked(&mut app, asked.clone()), is_shown, "{asked:?}");
+    }
+    let mut app = approving_in(sandboxed(&[]), ApproveAll::Sandbox);
+    app.ask(1, runs("make")).expect_sent("answer 1: selected once");
+    assert_eq!(decided(&app).2.as_deref(), Some("approve-all in the sandbox"));
+    app.ask(2, create(command("rm x"))).expect_sent("terminal create 2 \"rm x\" in /code/shop");
+}
+
+#[test]
+fn an_agent_without_a_sandbox_is_not_approved_by_an_old_answer() {
+    let mut app = sandboxed(&[]);
+    toggle(&mut app);
+    app.state.conns.get_mut(&CONN).unwrap().spec.bounds = None;
+    let mut app = answering(app, ApproveAll::Sandbox);
+    assert_eq!(operations::approves_all(app.session()), None);
+    assert!(is_asked(&mut app, runs("make")));
 }

@@ -40,13 +40,13 @@ fn notice_of(
 
 fn notice(app: &TestCore) -> Option<String> {
     let items = app.session().transcript.items().iter();
-    let texts = items.filter_map(|item| match &item.body {
+    let mut texts = items.filter_map(|item| match &item.body {
         ItemBody::Notice { title, detail, .. } => {
             Some(format!("{title} {}", detail.as_deref().unwrap_or_default()))
         }
         _ => None,
     });
-    texts.filter(|text| text.contains("protected file")).last()
+    texts.rfind(|text| text.contains("protected file"))
 }
 
 const ENVRC: &str = "/code/shop/.envrc";

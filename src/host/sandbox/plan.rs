@@ -72,12 +72,8 @@ fn is_in_one_of(path: &Path, folders: &[PathBuf]) -> bool {
 fn own_demo(path: &Path, own_folders: &[PathBuf]) -> Option<PathBuf> {
     let parent = path.parent()?.canonicalize().ok()?;
     let is_demo = path.ends_with("demo") && own_folders.contains(&parent);
-    if is_demo {
-        private::make_folder(path).ok()?
-    } else {
-        return None;
-    }
-    path.canonicalize().ok()
+    let is_made = is_demo && private::make_folder(path).is_ok();
+    is_made.then(|| path.canonicalize().ok()).flatten()
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {

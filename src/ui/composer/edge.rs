@@ -251,11 +251,14 @@ fn settings(ctx: &FrameContext, is_crowded: bool, width: u16) -> Vec<Label> {
     let model = ctx.model().map(|model| label("model", &model, Role::Composer, Action::OpenModels, 3));
     let approval = operations::approves_all(ctx.session).map(|scope| {
         let text = match scope {
+            ApproveAll::Sandbox if is_narrow => "approving in sandbox",
+            ApproveAll::Sandbox => "approving what the sandbox confines",
             _ if is_narrow => "approving all",
             ApproveAll::Turn => "approving all requests of this turn",
             ApproveAll::Session => "approving all requests",
         };
-        Label::new(ctx, Role::Error, text, Some(Action::ToggleApproveAll), 10).reversed()
+        let role = if scope == ApproveAll::Sandbox { Role::Warning } else { Role::Error };
+        Label::new(ctx, role, text, Some(Action::ToggleApproveAll), 10).reversed()
     });
     approval.into_iter().chain(mode).chain(model).collect()
 }

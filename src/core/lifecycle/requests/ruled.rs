@@ -10,11 +10,13 @@ use crate::core::lifecycle::{approve_all, call};
 use crate::core::session::access;
 use crate::core::state::changes::plain;
 use crate::core::state::lookup;
-use crate::core::{Cx, Decision, ItemBody, OpenRequest, OpenRequestKind, Session, State, ToolCall};
+use crate::core::{
+    ApproveAll, Cx, Decision, ItemBody, OpenRequest, OpenRequestKind, Session, State, ToolCall,
+};
 use crate::model::{
-    Access, ConnId, Decider, PermissionKind, PermissionRequest, RequestId, Response, Risk, RuleAction,
-    RuleContext, Rules, SessionKey, Severity, Subject, ToolKind, approved_lines, is_shown_in_full, risks_of,
-    suggestions,
+    Access, ConnId, Decider, PermissionKind, PermissionRequest, Policy, RequestId, Response, Risk,
+    RuleAction, RuleContext, Rules, SessionKey, Severity, Subject, ToolKind, approved_lines,
+    is_shown_in_full, risks_of, suggestions,
 };
 
 /// What a call does: the requests that it consists of, and whether these are certain and all.
@@ -132,13 +134,29 @@ fn decide(state: &State, conn: ConnId, key: SessionKey, call: &ToolCall) -> Opti
     let is_plain = policy::protected_files(state, session, call).is_empty();
     let found = ruling_of(session, call, is_plain, (&policy.user_rules, &policy.context));
     let root = state.sessions.get(&lookup::root_of(state, key))?;
-    if found.is_some() || root.permissions.approves_all(conn).is_none() {
-        return found;
-    }
+    let scope = root.permissions.approves_all(conn).filter(|_| found.is_none());
+    let Some(scope) = scope else { return found };
     let (asked, _) = subjects_of(session.workspace.folder(), call);
     let is_inside = asked.iter().filter_map(Asked::path).all(|path| policy::is_inside(session, path));
     let is_approved = call.kind != ToolKind::SwitchMode && is_inside && is_plain;
-    is_approved.then(|| (RuleAction::Allow, approve_all::RULE.to_owned()))
+    let rule = match scope {
+        ApproveAll::Sandbox if !is_confined(call.kind, &asked, &policy) => return None,
+        ApproveAll::Sandbox => approve_all::RULE_IN_SANDBOX,
+        ApproveAll::Turn | ApproveAll::Session => approve_all::RULE,
+    };
+    is_approved.then(|| (RuleAction::Allow, rule.to_owned()))
+}
+
+/// Whether the sandbox of the agent confines all that a call in the session's folders does, and no rule may be against it.
+fn is_confined(kind: ToolKind, asked: &[Asked], policy: &Policy) -> bool {
+    let is_known = match kind {
+        ToolKind::Execute => asked.iter().any(|asked| matches!(asked, Asked::Run { .. })),
+        ToolKind::Read | ToolKind::Edit | ToolKind::Delete | ToolKind::Move => !asked.is_empty(),
+        _ => false,
+    };
+    let judge = |asked: &Asked| policy.user_rules.judge(asked.subject(), &policy.context);
+    let is_free = |asked| judge(asked).is_none_or(|ruling| !ruling.is_doubtful);
+    is_known && asked.iter().all(|asked| asked.path().is_some() && is_free(asked))
 }
 
 /// The decision of rules about a call of a session, with the rule. `is_plain`: it changes no protected file.

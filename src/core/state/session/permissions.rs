@@ -25,12 +25,14 @@ pub struct Approval {
     pub(in crate::core) is_always: bool,
 }
 
-/// How long all requests are approved without asking.
+/// How long requests are approved without asking, and which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApproveAll {
     /// Until the running turn ends, or the next one.
     Turn,
     Session,
+    /// As long as the agent runs, but only what its sandbox confines.
+    Sandbox,
 }
 
 /// Approvals and grants of a session.
