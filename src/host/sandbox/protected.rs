@@ -62,6 +62,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::host::os::fixtures;
 
     #[test]
     fn protected_files_are_found_by_name_and_change_with_content() {
@@ -99,7 +100,6 @@ mod tests {
         assert_eq!(names, [&root.join(".envrc"), &root.join(".git/commondir")]);
     }
 
-    #[cfg(unix)]
     #[test]
     fn links_are_listed_and_not_followed() {
         let base = tempfile::tempdir().unwrap();
@@ -107,8 +107,8 @@ mod tests {
         fs::create_dir_all(&root).unwrap();
         fs::create_dir_all(&outside).unwrap();
         fs::write(outside.join("settings.json"), "x").unwrap();
-        std::os::unix::fs::symlink(&outside, root.join(".claude")).unwrap();
-        std::os::unix::fs::symlink("missing", root.join(".envrc")).unwrap();
+        fixtures::link(&outside, root.join(".claude"));
+        fixtures::link("missing", root.join(".envrc"));
         let found = read(&root);
         assert_eq!(found.keys().collect::<Vec<_>>(), [&root.join(".claude"), &root.join(".envrc")]);
         assert_eq!(found[&root.join(".envrc")], "link to missing");
