@@ -14,11 +14,13 @@
 //! Not restored: empty folders, owners, modes but the executable bit, and times. An overwritten file keeps its owner,
 //! mode and extended attributes.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -201,6 +203,8 @@ pub struct Snapshots {
     /// Whether names that differ only in case are the same file.
     ignores_case: bool,
     git: Git,
+    /// The last snapshot of each session, by the name of its files.
+    last: Mutex<HashMap<String, capture::Last>>,
 }
 
 impl Snapshots {
@@ -229,7 +233,16 @@ impl Snapshots {
         let of_root = git.with([("GIT_WORK_TREE", root)]);
         let ignores_case = store::ignores_case(&real);
         let limits = options.limits;
-        let mut snapshots = Self { folder: real, prefix, git_dir, limits, user, ignores_case, git: of_root };
+        let mut snapshots = Self {
+            folder: real,
+            prefix,
+            git_dir,
+            limits,
+            user,
+            ignores_case,
+            git: of_root,
+            last: Mutex::default(),
+        };
         if !snapshots.prefix.is_empty() && snapshots.is_ignored()? {
             // Everything in it would be ignored: it is a project of its own.
             snapshots.git = git.with([("GIT_WORK_TREE", &snapshots.folder)]);

@@ -16,6 +16,7 @@ use super::git::{Git, Output, lines, path_of, paths, split};
 use super::{Captured, LeftOut, ObjectId, SnapshotError, SnapshotId, Snapshots, Why, id_of_bytes};
 use crate::host::os::{files, private};
 use crate::host::regular;
+use crate::lock::lock;
 use crate::model::content_hash;
 
 /// Maximum number of files that are listed in a folder that has nothing in a snapshot, and in all of them. Of a folder
@@ -31,6 +32,13 @@ const MAX_INDEX_BYTES: u64 = 512 << 20;
 /// What was on the disk but is not in a snapshot. A path in a folder that is listed may have existed too.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Omitted(BTreeMap<PathBuf, Why>);
+
+/// What a session's last snapshot was made of. Its tree is that of the session's index.
+#[derive(Debug, Clone)]
+pub(super) struct Last {
+    id: String,
+    omitted: Omitted,
+}
 
 impl Omitted {
     /// Paths need not be UTF-8, so they are lists of bytes.
@@ -71,12 +79,12 @@ impl Snapshots {
         // A name for files and references.
         let (git, session) = (self.git(), content_hash(session.as_bytes()));
         let run = self.at(format!("sessions/{session}-{}.run", unix_micros()));
-        let capture = || self.capture_from(&git, &session, &run, extra);
-        let captured = match self.copy_index(&session, &run).and_then(|()| capture()) {
+        let capture = |is_own| self.capture_from(&git, (&session, is_own), &run, extra);
+        let captured = match self.copy_index(&session, &run).and_then(capture) {
             // A damaged index, or one with objects that were deleted. Without an index, each file is read.
             Err(SnapshotError::Failed(_)) => {
                 let _ = fs::remove_file(&run);
-                capture()
+                capture(false)
             }
             captured => captured,
         };
@@ -91,19 +99,21 @@ impl Snapshots {
         self.at(format!("sessions/{session}.index"))
     }
 
-    /// Copies the index of the session, or the newest of the others. The copy has the time of the original: git reads a
-    /// file again that is not older than its index.
-    fn copy_index(&self, session: &str, run: &Path) -> Result<(), SnapshotError> {
+    /// Copies the index of the session, or the newest of the others, and returns whether it is that of the session. The
+    /// copy has the time of the original: git reads a file again that is not older than its index.
+    fn copy_index(&self, session: &str, run: &Path) -> Result<bool, SnapshotError> {
         let modified = |path: &Path| path.metadata().and_then(|meta| meta.modified());
         let own = self.index(session);
         let newest = || self.session_files().max_by_key(|path| modified(path).ok());
-        let Some(from) = Some(own).filter(|own| own.exists()).or_else(newest) else { return Ok(()) };
+        let is_own = own.exists();
+        let Some(from) = Some(own).filter(|_| is_own).or_else(newest) else { return Ok(false) };
         let copy = || {
             let modified = modified(&from)?;
             let bytes = regular::read(&from, MAX_INDEX_BYTES).ok_or(std::io::ErrorKind::InvalidData)?;
             let mut file = private::create_new(run)?;
             file.write_all(&bytes)?;
-            file.set_modified(modified)
+            file.set_modified(modified)?;
+            Ok(is_own)
         };
         copy().map_err(SnapshotError::file("copy", &from))
     }
@@ -111,7 +121,7 @@ impl Snapshots {
     fn capture_from(
         &self,
         git: &Git,
-        session: &str,
+        (session, is_own): (&str, bool),
         run: &Path,
         extra: &[PathBuf],
     ) -> Result<Captured, SnapshotError> {
@@ -122,12 +132,37 @@ impl Snapshots {
         }
         let mut omitted = BTreeMap::new();
         let changed = self.changed(git, &mut omitted)?;
-        let extra = extra.into_iter().filter(|path| !changed.contains(path)).collect();
+        let extra: Vec<PathBuf> = extra.into_iter().filter(|path| !changed.contains(path)).collect();
+        let rest = || git.run(["ls-files", "--others", "--directory", "-z"], Vec::new());
+        // The index is still the one of the last snapshot, so its tree is known.
+        let last =
+            Some(()).filter(|()| is_own && extra.is_empty() && changed.is_empty() && omitted.is_empty());
+        if let Some(last) = last.and_then(|()| lock(&self.last).get(session).cloned()) {
+            let (newest, rest) = both(|| self.newest(git, session), rest);
+            self.add_rest(&mut omitted, &rest?)?;
+            let omitted = Omitted(omitted);
+            if newest? == format!("{} {}", last.id, self.head()) && omitted == last.omitted {
+                return captured(&last.id, omitted, true);
+            }
+            return self.save(git, session, run, &self.write_tree(git)?, omitted);
+        }
         self.update_index(git, extra, changed, &mut omitted)?;
-        let args = ["ls-files", "--others", "--directory", "-z"];
-        let (tree, rest) = both(|| self.write_tree(git), || git.run(args, Vec::new()));
+        let (tree, rest) = both(|| self.write_tree(git), rest);
         self.add_rest(&mut omitted, &rest?)?;
         self.save(git, session, run, &tree?, Omitted(omitted))
+    }
+
+    /// The user's last commit, whose objects need not be copied.
+    fn head(&self) -> String {
+        self.borrowed().map_or_else(|| "none".to_owned(), |(_, head)| head)
+    }
+
+    /// The id of the newest snapshot of a session that is stored, and the commit whose objects were not copied.
+    fn newest(&self, git: &Git, session: &str) -> Result<String, SnapshotError> {
+        let references = format!("refs/parlor/{session}/");
+        let format = "--format=%(tree) %(contents:subject)";
+        let args = ["for-each-ref", "--sort=-refname", "--count=1", format, &references];
+        Ok(String::from_utf8_lossy(&git.run(args, Vec::new())?.stdout).trim_end().to_owned())
     }
 
     /// The paths that are not as in the index, and those that are not in it.
@@ -311,33 +346,29 @@ impl Snapshots {
         let entries = format!("040000 tree {tree}\tfiles\n100644 blob {blob}\tomitted\n");
         let id = git.line(doing, ["mktree"], entries.into_bytes())?;
         // The message of each commit is the user's last commit then, whose objects were not copied.
-        let head = self.borrowed().map_or_else(|| "none".to_owned(), |(_, head)| head);
-        let references = format!("refs/parlor/{session}/");
-        let format = "--format=%(tree) %(contents:subject)";
-        let args = ["for-each-ref", "--sort=-refname", "--count=1", format, &references];
-        let last = String::from_utf8_lossy(&git.run(args, Vec::new())?.stdout).into_owned();
+        let head = self.head();
+        let last = self.newest(git, session)?;
         let reused = last.starts_with(&format!("{id} "));
-        if last.trim_end() != format!("{id} {head}") {
+        if last != format!("{id} {head}") {
             // Also when objects are no longer borrowed: the index may have some of them.
-            if head != "none" || !last.ends_with(" none\n") {
+            if head != "none" || !last.ends_with(" none") {
                 self.copy_borrowed(git, tree, &head)?;
             }
             let person = format!("parlor <parlor@localhost> {} +0000", micros / 1_000_000);
             let commit = format!("tree {id}\nauthor {person}\ncommitter {person}\n\n{head}\n");
             let args = ["hash-object", "-t", "commit", "-w", "--stdin"];
             let commit = git.line(doing, args, commit.into_bytes())?;
-            git.read(doing, ["update-ref", &format!("{references}{micros}"), &commit], Vec::new())?;
+            let reference = format!("refs/parlor/{session}/{micros}");
+            git.read(doing, ["update-ref", &reference, &commit], Vec::new())?;
         }
         // Nothing was captured yet if there is no file.
         if run.exists() {
             let index = self.index(session);
             fs::rename(run, &index).map_err(SnapshotError::file("replace", &index))?;
         }
-        let id = SnapshotId::parse(&id);
-        let id = id.ok_or_else(|| SnapshotError::Failed(format!("Cannot {doing}: its id is not valid")))?;
-        let listed = omitted.0.into_iter().filter(|(_, why)| !matches!(why, Why::Ignored | Why::Empty));
-        let left_out = listed.map(|(path, why)| LeftOut { path, why }).collect();
-        Ok(Captured { id, at: micros / 1000, left_out, reused, pruned: 0 })
+        let last = Last { id: id.clone(), omitted: omitted.clone() };
+        lock(&self.last).insert(session.to_owned(), last);
+        captured(&id, omitted, reused)
     }
 
     /// Copies the objects of a tree that the user's repository may delete: those that its last commit does not have.
@@ -370,6 +401,14 @@ impl Snapshots {
         let pack = self.git_dir.join("objects/pack/pack");
         git.line("pack objects", [OsStr::new("pack-objects"), OsStr::new("-q"), pack.as_os_str()], ids)
     }
+}
+
+fn captured(id: &str, omitted: Omitted, reused: bool) -> Result<Captured, SnapshotError> {
+    let id = SnapshotId::parse(id);
+    let id = id.ok_or_else(|| SnapshotError::Failed("The id of the snapshot is not valid".to_owned()))?;
+    let listed = omitted.0.into_iter().filter(|(_, why)| !matches!(why, Why::Ignored | Why::Empty));
+    let left_out = listed.map(|(path, why)| LeftOut { path, why }).collect();
+    Ok(Captured { id, at: unix_micros() / 1000, left_out, reused, pruned: 0 })
 }
 
 /// git that sees only the objects of the private repository.
