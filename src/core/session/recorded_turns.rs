@@ -41,6 +41,7 @@ pub(in crate::core) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                     end,
                     ids: message.message.iter().map(|id| id.as_str().to_owned()).collect(),
                     calls: Vec::new(),
+                    summary: Reply::default(),
                 });
                 was_sent.push(true);
             }
@@ -57,6 +58,12 @@ pub(in crate::core) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
             }
             ItemBody::Tool(call) => {
                 turns.last_mut().into_iter().for_each(|turn| turn.calls.push(call.id.as_str().to_owned()));
+            }
+            ItemBody::Compaction { summary, .. } => {
+                if let Some(turn) = turns.last_mut() {
+                    turn.summary = Reply::default();
+                    turn.summary.push(summary);
+                }
             }
             ItemBody::TurnEnd(end) => {
                 if let Some(turn) = turns.last_mut() {
@@ -82,6 +89,7 @@ pub(in crate::core) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                         end: place::TurnEnd::Open,
                         ids: Vec::new(),
                         calls: Vec::new(),
+                        summary: Reply::default(),
                     });
                     was_sent.push(true);
                 } else if let Some(last) = was_sent.last_mut() {

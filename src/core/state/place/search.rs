@@ -100,7 +100,28 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn place(&self) -> Option<Place> {
-        self.continuation().or_else(|| self.sameness())
+        self.continuation().or_else(|| self.sameness()).or_else(|| self.compaction())
+    }
+
+    /// A replay that ends with the summary of the record's last compaction has nothing new. Claude Code appends the end
+    /// of the last reply, without its prompt.
+    fn compaction(&self) -> Option<Place> {
+        let turns = &self.record.turns;
+        let summary = &turns.last().filter(|turn| !turn.summary.is_empty())?.summary;
+        let has_summary = |message: &usize| self.is_part(summary, Spot { message: *message, chunk: 0 });
+        let mut summaries = (0..self.messages.len()).filter(has_summary);
+        let (Some(found), None) = (summaries.next(), summaries.next()) else { return None };
+        let last = self.messages.get(found).filter(|_| found + 1 == self.messages.len())?;
+        let known = turns.iter().rev().map(|turn| &turn.reply).find(|reply| !reply.is_empty());
+        let is_known = last.reply.is_empty()
+            || known.is_some_and(|known| find(&last.reply.lines, &known.lines, |_| true).is_some());
+        let has_call = |call: &&str| turns.iter().any(|turn| turn.calls.iter().any(|known| known == call));
+        (is_known && last.calls.iter().all(has_call)).then(|| self.nothing_new())
+    }
+
+    fn nothing_new(&self) -> Place {
+        let next = Position { turn: self.replay.len(), chunk: 0 };
+        Place { next, rest: None, new_turns: 0, missing: Vec::new(), is_at_end: false }
     }
 
     /// A replay of the same turns, from the first to the last, has nothing new, even if text cannot tell them apart.
@@ -118,9 +139,7 @@ impl<'a> Search<'a> {
             }
             next = after;
         }
-        let end = Position { turn: self.replay.len(), chunk: 0 };
-        let place = Place { next: end, rest: None, new_turns: 0, missing: Vec::new(), is_at_end: false };
-        (next.message == self.messages.len()).then_some(place)
+        (next.message == self.messages.len()).then(|| self.nothing_new())
     }
 
     /// Where the replay goes on after a turn that is certainly in both.
@@ -129,7 +148,7 @@ impl<'a> Search<'a> {
         let turns = &self.record.turns;
         // From there to the end of the record, turn by turn.
         let (mut missing, mut doubtful, mut left_out) = (Vec::new(), Vec::new(), HashSet::<&Line>::new());
-        let mut last = None;
+        let (mut last, mut has_unanswered) = (None, false);
         for (index, turn) in turns.iter().enumerate().skip(first) {
             let is_completed = self.record.is_completed(index);
             let Some((after, reply)) = self.run(turn, next) else {
@@ -142,7 +161,12 @@ impl<'a> Search<'a> {
             };
             // What was taken went to the end of a user message.
             let is_joined = turn.end == TurnEnd::Taken && after.chunk > 0;
-            if is_joined || !self.is_compatible(index, reply, false) || self.is_excluded(turn, next.message) {
+            let is_unanswered = self.is_unanswered(index, next);
+            has_unanswered |= is_unanswered;
+            if is_joined
+                || !is_unanswered && !self.is_compatible(index, reply, false)
+                || self.is_excluded(turn, next.message)
+            {
                 return None;
             }
             if turn.reply.lines != reply.lines && (is_completed || reply.is_empty()) {
@@ -192,6 +216,9 @@ impl<'a> Search<'a> {
         } else {
             None
         };
+        if has_unanswered && (rest.is_some() || next.message < self.messages.len()) {
+            return None;
+        }
         let mut rest_lines = rest.iter().flat_map(|rest| reply.lines.iter().skip(rest.lines));
         if rest_lines.any(|line| left_out.contains(line)) {
             return None;
@@ -205,6 +232,11 @@ impl<'a> Search<'a> {
                 Position { turn: message.turn, chunk: chunk.map_or(0, |chunk| chunk.index) }
             },
         );
+        // Agents replay a summary instead of the command for it.
+        let is_compaction = |turn: &RecordedTurn| !turn.summary.is_empty() && turn.reply.is_empty();
+        if missing.iter().all(|index| turns.get(*index).is_some_and(is_compaction)) {
+            missing.clear();
+        }
         Some(Place {
             next: position,
             rest,
@@ -304,6 +336,9 @@ impl<'a> Search<'a> {
                 self.run(turn, *spot).is_some_and(|(_, reply)| self.is_compatible(index, reply, false))
             };
             if same.len() == 1 && found.len() == 1 {
+                if found.iter().any(|(_, spot)| self.is_unanswered(index, *spot)) {
+                    continue;
+                }
                 return found.first().filter(there).map(|(_, spot)| (index, *spot));
             }
             if let Some(message) = self.message_by_id(index, turn) {
@@ -361,6 +396,20 @@ impl<'a> Search<'a> {
             }
         }
         rest.is_empty().then_some((Spot { message: spot.message + 1, chunk: 0 }, &*message.reply))
+    }
+
+    /// Whether a completed turn was replayed without its reply, because agents that report an error as a reply may not
+    /// store it. Its prompt must be unique, because another turn may be without a reply too.
+    fn is_unanswered(&self, index: usize, spot: Spot) -> bool {
+        let Some(turn) = self.record.turns.get(index) else { return false };
+        let is_single = |prompt: u64| {
+            all_of(&self.record.by_prompt, prompt).len() == 1 && all_of(&self.found, prompt).len() == 1
+        };
+        let has_no_reply = |(after, reply): (Spot, &Reply)| after.chunk == 0 && reply.is_empty();
+        self.record.is_completed(index)
+            && !turn.reply.is_empty()
+            && prompt_of(turn).is_some_and(is_single)
+            && self.run(turn, spot).is_some_and(has_no_reply)
     }
 
     /// Whether a replayed reply may be that of a turn. `unknown`: the answer where a text was not kept.

@@ -21,6 +21,7 @@ fn recorded(prompt: &str, reply: &str, end: TurnEnd) -> RecordedTurn {
         end,
         ids: Vec::new(),
         calls: Vec::new(),
+        summary: Reply::default(),
     }
 }
 
@@ -398,6 +399,42 @@ fn only_turns_with_an_unknown_reply_count_as_unrecorded() {
         ..ReplayedTurn::default()
     };
     assert_eq!(record.unrecorded(&replay.iter().map(replayed).collect::<Vec<_>>()), [2]);
+}
+
+#[test]
+fn a_reply_that_was_not_stored_is_no_difference() {
+    let record = || vec![done("one", "1"), done("two", "API error"), done("three", "API error")];
+    let replay = [(&["one"][..], "1"), (&["two"], ""), (&["three"], ""), (&["four"], "4")];
+    let place = found(compare(record(), &replay[..3]));
+    assert_eq!((place.next.turn, place.new_turns, place.missing.len()), (3, 0, 0));
+    assert_eq!(compare(record(), &replay), Outcome::NoPlace);
+    assert_eq!(
+        compare(record(), &[(&["one"], "1"), (&["two"], ""), (&["three"], "other")]),
+        Outcome::NoPlace
+    );
+    let repeated = || vec![done("one", "1"), done("two", "2"), done("two", "API error")];
+    assert_eq!(compare(repeated(), &[(&["one"], "1"), (&["two"], "2"), (&["two"], "")]), Outcome::NoPlace);
+}
+
+#[test]
+fn a_summary_of_the_last_compaction_has_nothing_new() {
+    let compact = || {
+        let mut turn = done("/compact", "");
+        turn.summary.push("1. Request:\n   Fix it");
+        vec![done("one", "1"), done("two", "2\nand done"), turn]
+    };
+    let message = "The session is continued.\n\n1. Request:\n   Fix it\n\nGo on.";
+    for kept in ["", "and done", "2\nand done"] {
+        let place = found(compare(compact(), &[(&[message], kept)]));
+        assert_eq!((place.next.turn, place.new_turns, place.missing.len()), (1, 0, 0));
+    }
+    assert_eq!(compare(compact(), &[(&[message], "other")]), Outcome::NoPlace);
+    assert_eq!(compare(compact(), &[(&[message], ""), (&["three"], "3")]), Outcome::NoPlace);
+    assert_eq!(compare(compact(), &[(&[message], ""), (&[message], "")]), Outcome::NoPlace);
+    assert_eq!(compare(compact(), &[(&["The session is continued.\n\nGo on."], "")]), Outcome::NoPlace);
+    let with_turn = found(compare(compact(), &[(&[message], ""), (&["two"], "2\nand done")]));
+    assert_eq!((with_turn.new_turns, with_turn.ends_after(3)), (0, None));
+    assert_eq!(found(compare(compact(), &[(&["one"], "1")])).ends_after(3), Some(1));
 }
 
 #[test]

@@ -34,6 +34,8 @@ struct Turn {
     split: Option<&'static str>,
     /// Whether the agent joins the prompt with the next one.
     joins: bool,
+    /// The summary of a compaction.
+    summary: String,
 }
 
 /// A replayed turn: chunks with the turns that they are of, and the reply.
@@ -78,7 +80,16 @@ impl Life<'_> {
         } else {
             format!("answer {id}\nand a second line {id}")
         };
-        Turn { ids: vec![id], prompt, reply, end, embedded, split: None, joins: false }
+        Turn {
+            ids: vec![id],
+            prompt,
+            reply,
+            end,
+            embedded,
+            split: None,
+            joins: false,
+            summary: String::new(),
+        }
     }
 
     fn chunks(&mut self, turn: &Turn) -> Vec<(Option<usize>, String)> {
@@ -154,6 +165,22 @@ impl Life<'_> {
         shown
     }
 
+    /// Replaces the agent's turns by a summary and what it keeps of them: nothing, a reply, or turns.
+    fn compact(&mut self) {
+        let turn = self.turn(TurnEnd::Completed);
+        let (prompt, reply) = ("/compact".to_owned(), String::new());
+        let summary =
+            if self.random.percent(30) { "so far".to_owned() } else { format!("so far {}", turn.ids[0]) };
+        let turn = Turn { prompt, reply, summary, embedded: Vec::new(), ..turn };
+        let kept = [0, 0, 1, 2][self.random.below(4)].min(self.agent.len());
+        let last =
+            self.agent.last().map(|turn| turn.reply.clone()).filter(|_| kept == 0 && self.random.percent(60));
+        let prompt = format!("It is continued.\n{}\nGo on.", turn.summary);
+        self.agent.drain(..self.agent.len() - kept);
+        self.agent.insert(0, Turn { prompt, reply: last.unwrap_or_default(), ..turn.clone() });
+        self.record.push(turn);
+    }
+
     fn step(&mut self, judge: &mut impl FnMut(&mut Vec<Turn>, &[Shown], usize) -> bool) {
         let kind = self.random.below(100);
         match kind {
@@ -164,6 +191,14 @@ impl Life<'_> {
                 let split = self.random.percent(6).then(|| self.random.one(&split));
                 self.agent.push(Turn { split, ..turn });
             }
+            45..48 if self.is_rich => {
+                let turn = self.turn(TurnEnd::Completed);
+                self.record.push(Turn { reply: "API Error: 529".to_owned(), ..turn.clone() });
+                if self.random.percent(70) {
+                    self.agent.push(Turn { reply: String::new(), ..turn });
+                }
+            }
+            48..51 if self.is_rich && !self.agent.is_empty() => self.compact(),
             45..55 => {
                 let turn = self.turn(TurnEnd::Open);
                 let text = self.random.one(&["", "API Error: 529"]);
@@ -242,7 +277,9 @@ fn play(
 }
 
 fn recorded_turn(turn: &Turn) -> RecordedTurn {
-    RecordedTurn { embedded: turn.embedded.clone(), ..recorded(&turn.prompt, &turn.reply, turn.end) }
+    let mut recorded = recorded(&turn.prompt, &turn.reply, turn.end);
+    recorded.summary.push(&turn.summary);
+    RecordedTurn { embedded: turn.embedded.clone(), ..recorded }
 }
 
 fn outcome(record: &[Turn], shown: &[Shown]) -> Outcome {
@@ -295,7 +332,8 @@ fn take(record: &mut Vec<Turn>, shown: &[Shown], place: &Place) {
             last.reply = format!("{}\n{reply}", last.reply);
         } else {
             let (prompt, end) = (replayed.prompt(from), TurnEnd::Taken);
-            record.push(Turn { ids, prompt, reply, end, embedded, split: None, joins: false });
+            let summary = String::new();
+            record.push(Turn { ids, prompt, reply, end, embedded, split: None, joins: false, summary });
         }
     }
 }
