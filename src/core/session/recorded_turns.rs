@@ -41,6 +41,7 @@ pub(in crate::core) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                     end,
                     ids: message.message.iter().map(|id| id.as_str().to_owned()).collect(),
                     calls: Vec::new(),
+                    attempts: 0,
                     summary: Reply::default(),
                 });
                 was_sent.push(true);
@@ -89,10 +90,12 @@ pub(in crate::core) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                         end: place::TurnEnd::Open,
                         ids: Vec::new(),
                         calls: Vec::new(),
+                        attempts: 0,
                         summary: Reply::default(),
                     });
                     was_sent.push(true);
-                } else if let Some(last) = was_sent.last_mut() {
+                } else if let (Some(turn), Some(last)) = (turns.last_mut(), was_sent.last_mut()) {
+                    turn.attempts += usize::from(*last);
                     *last = true;
                 }
             }

@@ -49,6 +49,8 @@ pub struct RecordedTurn {
     /// Ids of the user message and of the messages of the reply, where the agent keeps them.
     pub ids: Vec<String>,
     pub calls: Vec<String>,
+    /// Number of times that the prompt was sent before, without a reply.
+    pub attempts: usize,
     /// The summary of the last compaction in it.
     pub summary: Reply,
 }

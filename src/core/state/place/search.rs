@@ -368,9 +368,21 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Matches the prompt of a turn with a run of whole chunks: where the replay goes on behind it, and the reply. A
-    /// prompt that is followed by another in one user message has none.
+    /// Matches the prompt of a turn, and attempts to send it that are joined with it: where the replay goes on behind it,
+    /// and the reply.
     fn run(&self, turn: &RecordedTurn, spot: Spot) -> Option<(Spot, &Reply)> {
+        let mut found = self.run_once(turn, spot)?;
+        for _ in 0..turn.attempts {
+            let Some(again) = self.run_once(turn, found.0).filter(|_| found.0.message == spot.message) else {
+                break;
+            };
+            found = again;
+        }
+        Some(found)
+    }
+
+    /// Matches a prompt with a run of whole chunks. One that is followed by another in one user message has no reply.
+    fn run_once(&self, turn: &RecordedTurn, spot: Spot) -> Option<(Spot, &Reply)> {
         let message = self.messages.get(spot.message)?;
         let mut rest = turn.prompt.trim();
         let (has_text, mut is_begun) = (!rest.is_empty(), false);

@@ -21,6 +21,7 @@ fn recorded(prompt: &str, reply: &str, end: TurnEnd) -> RecordedTurn {
         end,
         ids: Vec::new(),
         calls: Vec::new(),
+        attempts: 0,
         summary: Reply::default(),
     }
 }
@@ -414,6 +415,16 @@ fn a_reply_that_was_not_stored_is_no_difference() {
     );
     let repeated = || vec![done("one", "1"), done("two", "2"), done("two", "API error")];
     assert_eq!(compare(repeated(), &[(&["one"], "1"), (&["two"], "2"), (&["two"], "")]), Outcome::NoPlace);
+}
+
+#[test]
+fn attempts_that_are_joined_in_one_message_are_one_turn() {
+    let record = |attempts| vec![done("one", "1"), RecordedTurn { attempts, ..done("two", "2") }];
+    let replay = [(&["one"][..], "1"), (&["two", "two"], "2"), (&["three"], "3")];
+    assert_eq!(next(compare(record(1), &replay)), (2, 0));
+    assert_eq!(next(compare(record(2), &replay)), (2, 0));
+    assert_eq!(compare(record(0), &replay), Outcome::NoPlace);
+    assert_eq!(compare(record(1), &[(&["one"], "1"), (&["two", "two", "two"], "2")]), Outcome::NoPlace);
 }
 
 #[test]
