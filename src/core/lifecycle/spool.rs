@@ -19,7 +19,7 @@ use crate::core::state::replay::{self, Replay, Spool, Taking};
 use crate::core::{Cx, Effect, Item, ItemBody, Session, SessionPhase, State, TimerId};
 use crate::model::{
     ItemId, Note, NoticeKind, Record, RecordedEvent, Role, SessionKey, SessionUpdate, Severity, StoreJob,
-    ToolCallId,
+    ToolCallId, ToolStatus,
 };
 
 /// Time without updates after which a replay is complete, once the agent has responded.
@@ -62,12 +62,17 @@ pub(in crate::core) fn end(session: &mut Session) {
 
 /// Takes an update for the spool if it belongs to the history; otherwise returns it.
 pub(super) fn take(session: &mut Session, update: SessionUpdate, cx: &mut Cx) -> Option<SessionUpdate> {
+    let is_report = matches!(&session.replay, Replay::Beside(spool) if spool.is_quiet)
+        && is_same_report(session, &update);
     let is_part = match &session.replay {
         Replay::Beside(spool) if !spool.is_over && is_item(&update) => {
             let is_going_on =
                 if spool.has_begun() { !spool.is_quiet || !spool.is_at_end } else { !spool.is_answered };
             !is_of_added_call(spool, &update)
-                && (is_going_on || continues(session, spool, &update) || is_recorded(session, &update))
+                && (is_report
+                    || is_going_on
+                    || continues(session, spool, &update)
+                    || is_recorded(session, &update))
         }
         _ => false,
     };
@@ -83,7 +88,8 @@ pub(super) fn take(session: &mut Session, update: SessionUpdate, cx: &mut Cx) ->
         session.recorder.note_in_spool(spool.key, Note::Spool { of: key });
     }
     spool.is_late |= !spool.has_begun() && spool.is_answered;
-    let unit = spool.add(&update);
+    spool.seen += 1;
+    let unit = if is_report { spool.unit } else { spool.add(&update) };
     // What comes late is compared after the next pause.
     if spool.is_answered && (spool.is_quiet || spool.seen == 1) {
         spool.is_quiet = false;
@@ -127,6 +133,29 @@ fn is_recorded(session: &Session, update: &SessionUpdate) -> bool {
         _ => false,
     };
     session.transcript.items().iter().any(begins)
+}
+
+/// Whether a notice or a failed call is recorded: an agent may report on each start, after the replay, that a server could
+/// not be started. The call has another id then.
+fn is_same_report(session: &Session, update: &SessionUpdate) -> bool {
+    let mut items = session.transcript.items().iter().map(|item| &item.body);
+    match update {
+        SessionUpdate::Notice { severity, title, description, .. } => items.any(|body| {
+            matches!(body, ItemBody::Notice { severity: known, title: text, detail, .. }
+                if (severity, title, description) == (known, text, detail))
+        }),
+        SessionUpdate::Tool(patch)
+            if patch.is_announcement && patch.status.as_set() == Some(&ToolStatus::Failed) =>
+        {
+            items.any(|body| {
+                matches!(body, ItemBody::Tool(call)
+                    if patch.title.as_set() == Some(&call.title)
+                        && patch.content.as_set() == Some(&call.content)
+                        && call.status == ToolStatus::Failed)
+            })
+        }
+        _ => false,
+    }
 }
 
 /// Whether an update makes items of the transcript, or changes them.

@@ -108,7 +108,6 @@ impl Spool {
 
     /// Adds an update. Returns the number of its unit.
     pub(in crate::core) fn add(&mut self, update: &SessionUpdate) -> u32 {
-        self.seen += 1;
         match update {
             SessionUpdate::Chunk { role, message, text } => {
                 let id = message.as_ref().map(crate::model::MessageId::as_str);

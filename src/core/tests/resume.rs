@@ -340,6 +340,30 @@ fn a_message_after_the_response_to_a_load_is_shown_and_recorded() {
 }
 
 #[test]
+fn a_report_on_each_start_is_recorded_once() {
+    let report = |id: &str| {
+        let SessionUpdate::Tool(mut report) = call(id, ToolStatus::Failed) else { panic!() };
+        report.title = Patch::Set("start of the server".into());
+        report.content = Patch::Set(vec![ToolContent::Block(ContentBlock::Text("not found".into()))]);
+        SessionUpdate::Tool(report)
+    };
+    let notice = || SessionUpdate::notice(Severity::Warning, "No sandbox".into(), None);
+    for end in [End::Good, End::Cancelled] {
+        let updates = vec![report("a"), notice(), says("Reply to one")];
+        let saved = recorded(&[("one", updates, end)]);
+        let mut app = resumed(&saved, &reported("one"), 2);
+        let before = items(app.session());
+        app.update(report("b")).update(notice());
+        quiet(&mut app);
+        assert_eq!(items(app.session()), before);
+    }
+    let mut app = resumed(&recorded(&[good("one")]), &reported("one"), 2);
+    let before = items(app.session()).len();
+    app.update(report("b")).update(notice()).update(report("c"));
+    assert_eq!(items(app.session()).len(), before + 2);
+}
+
+#[test]
 fn an_empty_replay_shows_no_notice() {
     let saved = recorded(&[good("one")]);
     assert_eq!(added(&saved, &[], 0), Vec::<String>::new());
