@@ -18,7 +18,7 @@ use crate::host::watch::Watched;
 use crate::host::worktrees::Worktrees;
 use crate::model::{AgentSpec, FolderServers, UserRoot};
 use crate::runtime::{self, Launch, attention, pictures};
-use crate::store::Store;
+use crate::store::{Fault, Store};
 use crate::ui::text::link;
 use crate::ui::theme::{ColorSupport, ThemeSet};
 
@@ -31,7 +31,12 @@ use super::{prompt, servers, sessions};
 pub fn run(session: Session) -> anyhow::Result<()> {
     let mut problems: Vec<String> = session.problems.iter().map(ToString::to_string).collect();
     let mut unsaved = None;
-    let store = match sessions::open(&session.paths.data_dir) {
+    let opened = sessions::open(&session.paths.data_dir).or_else(|error| match error.fault() {
+        // The recorder tries again until that parlor is closed.
+        Fault::Former(_) => Store::open(&session.paths.data_dir),
+        _ => Err(error),
+    });
+    let store = match opened {
         Ok(store) => Some(store),
         Err(error) => {
             problems.push(format!("Sessions will not be saved: {error}"));
