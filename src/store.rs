@@ -42,7 +42,6 @@ pub use migrate::Migrated;
 pub use read::ListFilter;
 pub use recorder::Recorder;
 pub use rows::{SessionRow, SessionState};
-pub use search::{Hit, Search};
 pub use serve::{Export, Transcript};
 pub use usage::UsedAt;
 

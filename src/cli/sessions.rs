@@ -30,8 +30,9 @@ use named::find_lasting;
 
 use super::output::print;
 use crate::config::Paths;
+use crate::model::ArchiveSearch;
 use crate::runtime::print::Printer;
-use crate::store::{ListFilter, Search, SessionRow, Store, StoreError};
+use crate::store::{ListFilter, SessionRow, Store, StoreError};
 use crate::ui::text::one_line;
 
 /// Environment of a subcommand.
@@ -200,7 +201,7 @@ fn list(store: &Store, args: &ListArgs, world: &World<'_>) -> anyhow::Result<Str
 fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result<String> {
     let time =
         |text: &Option<String>| text.as_deref().map(|text| time::parse(text, world.now_ms)).transpose();
-    let search = Search {
+    let search = ArchiveSearch {
         text: args.words.join(" "),
         agent: args.agent.clone(),
         folder: args.folder.as_deref().map(real),
@@ -209,6 +210,7 @@ fn search(store: &Store, args: &SearchArgs, world: &World<'_>) -> anyhow::Result
         kinds: args.kinds(),
         only_errors: args.errors,
         limit: args.limit,
+        days: None,
     };
     let hits = store.search(&search)?;
     if args.json {

@@ -78,19 +78,23 @@ pub enum ExportForm {
 /// A full-text search of all saved sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArchiveSearch {
-    /// Words that must all occur; the last one may be a prefix.
+    /// Words that must all occur; `"quoted"` words must be adjacent, `word*` matches a prefix.
     pub text: String,
     /// Only sessions of this agent.
     pub agent: Option<String>,
     /// Only sessions in this folder or below it.
     pub folder: Option<PathBuf>,
-    /// Only sessions of the last days, by their number.
+    /// Only sessions of the last days, by their number; the store sets `since_ms`.
     pub days: Option<u32>,
+    /// The time range in Unix milliseconds; the end is exclusive.
+    pub since_ms: Option<i64>,
+    pub until_ms: Option<i64>,
     /// Only these kinds of events: `prompt`, `answer`, `thought`, `edit`, `command`, `tool`, `error`,
     /// `notice`.
     pub kinds: Vec<&'static str>,
     /// Only failures.
     pub only_errors: bool,
+    pub limit: u32,
 }
 
 /// A match of a search.
@@ -101,9 +105,14 @@ pub struct ArchiveHit {
     pub name: String,
     pub agent: String,
     pub folder: PathBuf,
+    /// The number of its first event.
     pub seq: i64,
-    pub kind: String,
+    pub turn: u32,
+    /// Unix milliseconds.
+    pub at_ms: i64,
+    /// `at_ms` for display.
     pub when: String,
+    pub kind: String,
     pub is_error: bool,
     /// The matches with their context, each between `\u{2}` and `\u{3}`.
     pub snippet: String,

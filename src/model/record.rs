@@ -318,7 +318,7 @@ pub struct RecordedSession {
 }
 
 /// An event with its time and turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordedEvent {
     /// Unix time in milliseconds.
     pub at_ms: i64,

@@ -8,7 +8,7 @@ use super::handle::Store;
 use super::rows::SessionRow;
 use crate::escape;
 use crate::host::attachments::Attachments;
-use crate::model::{AttachmentKind, Record, RecordedEvent, attachment_labels};
+use crate::model::{AttachmentKind, RecordedEvent, attachment_labels};
 
 pub const FORMAT: &str = "parlor-session";
 
@@ -23,7 +23,7 @@ pub struct Document {
     pub version: u64,
     pub session: Head,
     /// All events, oldest first.
-    pub events: Vec<Event>,
+    pub events: Vec<RecordedEvent>,
 }
 
 /// The metadata of an exported session. The agent's arguments are omitted, because they may contain tokens.
@@ -67,15 +67,6 @@ pub struct Head {
     pub updated_ms: i64,
 }
 
-/// An event in an export.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Event {
-    /// Unix milliseconds.
-    pub at_ms: i64,
-    pub turn: u32,
-    pub record: Record,
-}
-
 impl Document {
     pub fn new(store: &Store, row: &SessionRow, events: Vec<RecordedEvent>, unreadable_count: u64) -> Self {
         let with_pasted_texts = |prompt: &String| with_pasted_texts(store, prompt);
@@ -102,10 +93,7 @@ impl Document {
                 created_ms: row.created_ms,
                 updated_ms: row.updated_ms,
             },
-            events: events
-                .into_iter()
-                .map(|event| Event { at_ms: event.at_ms, turn: event.turn, record: event.record })
-                .collect(),
+            events,
         }
     }
 

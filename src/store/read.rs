@@ -9,13 +9,15 @@ use rusqlite::{Connection, OptionalExtension as _, Params, TransactionBehavior, 
 use super::fault::{Fault, StoreError};
 use super::handle::Store;
 use super::rows::{self, SessionRow, SessionState, readable};
-use super::search::{self, Hit, Search};
+use super::search;
 use super::support::unix_ms;
 use super::write::EventRow;
 use super::{db, format, orphan, owner};
 use crate::lock::lock;
 use crate::model::held::{HeldFile, HeldFiles};
-use crate::model::{Body, EventPage, Record, RecordedEvent, RecordedSession, TurnOutcome};
+use crate::model::{
+    ArchiveHit, ArchiveSearch, Body, EventPage, Record, RecordedEvent, RecordedSession, TurnOutcome,
+};
 use crate::program::run_mark;
 
 /// Minimum number of events with which a session is opened, and their size if more turns are included.
@@ -103,7 +105,7 @@ impl Store {
     }
 
     /// Full-text search over all sessions.
-    pub fn search(&self, search: &Search) -> Result<Vec<Hit>, StoreError> {
+    pub fn search(&self, search: &ArchiveSearch) -> Result<Vec<ArchiveHit>, StoreError> {
         let found = self.with(|conn| search::search(conn, search))?;
         Ok(self.noting_odd(found))
     }

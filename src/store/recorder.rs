@@ -223,30 +223,19 @@ struct Writer {
     growth: Growth,
 }
 
-/// Growth of the sessions in this run.
+/// Growth of the sessions in this run, and after how much of it a notice is shown.
 #[derive(Debug)]
 struct Growth {
     bytes: u64,
-    /// The size at which the next notice is shown.
-    reported_at: u64,
     step: u64,
-}
-
-impl Default for Growth {
-    fn default() -> Self {
-        Self { bytes: 0, reported_at: MUCH_GROWTH_BYTES, step: MUCH_GROWTH_BYTES }
-    }
 }
 
 impl Growth {
     /// Counts written bytes. Returns the text of a notice when one is due.
     fn add(&mut self, bytes: u64) -> Option<String> {
+        let reported = self.bytes / self.step;
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes < self.reported_at {
-            return None;
-        }
-        self.reported_at = self.bytes.saturating_add(self.step);
-        Some(format!(
+        (self.bytes / self.step > reported).then(|| format!(
             "Sessions have stored {} MiB since parlor started. If an agent is flooding its session, cancel the turn; \
              `parlor sessions delete` frees the space.",
             self.bytes >> 20
@@ -271,7 +260,7 @@ impl Writer {
             new: Vec::new(),
             has_vanished: false,
             is_new_file: false,
-            growth: Growth::default(),
+            growth: Growth { bytes: 0, step: MUCH_GROWTH_BYTES },
         }
     }
 

@@ -1,50 +1,14 @@
 //! Full-text search of sessions.
 
-use std::path::PathBuf;
-
 use rusqlite::{Connection, named_params};
 
 use super::rows;
-
-/// A search query with filters.
-#[derive(Debug, Clone, Default)]
-pub struct Search {
-    /// Words that must all occur; `"quoted"` words must be adjacent, `word*` matches a prefix.
-    pub text: String,
-    pub agent: Option<String>,
-    /// Only sessions in this folder or below it.
-    pub folder: Option<PathBuf>,
-    /// Start of the time range, in Unix milliseconds.
-    pub since_ms: Option<i64>,
-    /// End of the time range (exclusive), in Unix milliseconds.
-    pub until_ms: Option<i64>,
-    /// Only these kinds: `prompt`, `answer`, `thought`, `edit`, `command`, `tool`, `error`, `notice`.
-    pub kinds: Vec<&'static str>,
-    /// Only failed items.
-    pub only_errors: bool,
-    pub limit: u32,
-}
-
-/// A search result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
-    pub uid: String,
-    pub name: String,
-    pub agent: String,
-    pub folder: PathBuf,
-    /// The number of its first event.
-    pub seq: i64,
-    pub turn: u32,
-    /// Unix milliseconds.
-    pub at_ms: i64,
-    pub kind: String,
-    pub is_error: bool,
-    /// The text around the matches; each match is between `\u{2}` and `\u{3}`.
-    pub snippet: String,
-}
+use super::support::unix_ms;
+use crate::host::when;
+use crate::model::{ArchiveHit, ArchiveSearch};
 
 /// Searches for words. The best matches are first, then the newest.
-pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<(Vec<Hit>, u64)> {
+pub(super) fn search(conn: &Connection, search: &ArchiveSearch) -> rusqlite::Result<(Vec<ArchiveHit>, u64)> {
     let pattern = query_text(&search.text);
     if pattern.is_empty() {
         return Ok((Vec::new(), 0));
@@ -82,15 +46,18 @@ pub(super) fn search(conn: &Connection, search: &Search) -> rusqlite::Result<(Ve
         ":errors": search.only_errors,
         ":limit": search.limit,
     };
+    let now_ms = unix_ms();
     rows::readable(conn, sql, params, |row| {
-        Ok(Hit {
+        let at_ms = row.get(6)?;
+        Ok(ArchiveHit {
             uid: row.get(0)?,
             name: row.get(1)?,
             agent: row.get(2)?,
             folder: row.get::<_, String>(3)?.into(),
             seq: row.get(4)?,
             turn: row.get(5)?,
-            at_ms: row.get(6)?,
+            at_ms,
+            when: when::ago(at_ms, now_ms),
             kind: row.get(7)?,
             is_error: row.get(8)?,
             snippet: row.get(9)?,

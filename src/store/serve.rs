@@ -10,14 +10,12 @@ use super::fault::StoreError;
 use super::handle::Store;
 use super::read::ListFilter;
 use super::rows::{self, SessionRow, SessionState};
-use super::search::Search;
 use super::support::unix_ms;
 use crate::host::folder_relocation::{self, Kin};
 use crate::host::os::files;
 use crate::host::when;
 use crate::model::{
-    ArchiveHit, ArchiveOpening, ArchiveRow, ArchiveSearch, ExportForm, FolderOffer, FolderReason,
-    MentionedSession, StoreJob, StoreNews,
+    ArchiveOpening, ArchiveRow, ExportForm, FolderOffer, FolderReason, MentionedSession, StoreJob, StoreNews,
 };
 
 /// Writes a session to a new file in a folder, and returns its path. The file format is implemented by the caller.
@@ -113,8 +111,10 @@ impl Store {
             StoreJob::Search { serial, .. } if serial < self.inner.newest_search.load(Ordering::Relaxed) => {
                 report(StoreNews::Found { serial, hits: Ok(Vec::new()) });
             }
-            StoreJob::Search { serial, search } => {
-                let hits = self.serve_search(search).map_err(message);
+            StoreJob::Search { serial, mut search } => {
+                search.since_ms = search.days.map(|days| unix_ms() - i64::from(days) * DAY_MS);
+                search.limit = MAX_HITS;
+                let hits = self.search(&search).map_err(message);
                 report(StoreNews::Found { serial, hits });
             }
             StoreJob::Prompts(query) => {
@@ -269,34 +269,6 @@ impl Store {
         let mut seen = std::collections::HashSet::new();
         let folders = rows.into_iter().map(|row| row.folder).filter(|folder| seen.insert(folder.clone()));
         folders.take(MAX_KNOWN_FOLDERS).collect()
-    }
-
-    fn serve_search(&self, search: ArchiveSearch) -> Result<Vec<ArchiveHit>, StoreError> {
-        let now_ms = unix_ms();
-        let hits = self.search(&Search {
-            text: search.text,
-            agent: search.agent,
-            folder: search.folder,
-            since_ms: search.days.map(|days| now_ms - i64::from(days) * DAY_MS),
-            until_ms: None,
-            kinds: search.kinds,
-            only_errors: search.only_errors,
-            limit: MAX_HITS,
-        })?;
-        Ok(hits
-            .into_iter()
-            .map(|hit| ArchiveHit {
-                uid: hit.uid,
-                name: hit.name,
-                agent: hit.agent,
-                folder: hit.folder,
-                seq: hit.seq,
-                kind: hit.kind,
-                when: when::ago(hit.at_ms, now_ms),
-                is_error: hit.is_error,
-                snippet: hit.snippet,
-            })
-            .collect())
     }
 }
 

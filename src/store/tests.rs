@@ -157,7 +157,10 @@ pub fn served(store: &Store, job: StoreJob) -> Vec<StoreNews> {
 
 /// The number of results of a search.
 pub fn hits(store: &Store, text: &str) -> usize {
-    store.search(&Search { text: text.to_owned(), limit: 99, ..Search::default() }).unwrap().len()
+    store
+        .search(&ArchiveSearch { text: text.to_owned(), limit: 99, ..ArchiveSearch::default() })
+        .unwrap()
+        .len()
 }
 
 /// A recorder and its events.

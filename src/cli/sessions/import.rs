@@ -72,11 +72,7 @@ fn read(file: &Path) -> anyhow::Result<(SessionRow, Vec<RecordedEvent>)> {
         updated_ms: head.updated_ms,
         ..SessionRow::default()
     };
-    let events = document
-        .events
-        .into_iter()
-        .filter(|event| !matches!(event.record, Record::HandedOver { .. }))
-        .map(|event| RecordedEvent { at_ms: event.at_ms, turn: event.turn, record: event.record })
-        .collect();
+    let mut events = document.events;
+    events.retain(|event| !matches!(event.record, Record::HandedOver { .. }));
     Ok((row, events))
 }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::time;
-use crate::store::{Hit, SessionRow, pretty};
+use crate::model::ArchiveHit;
+use crate::store::{SessionRow, pretty};
 use crate::ui::text::{self, sanitize};
 
 /// Maximum width of a name, in columns.
@@ -57,7 +58,7 @@ pub fn numbered(rows: &[SessionRow], with_folder: bool, now_ms: i64) -> String {
 }
 
 /// The matches, with a line for the session before its first match.
-pub fn hits_text(hits: &[Hit], now_ms: i64) -> String {
+pub fn hits_text(hits: &[ArchiveHit], now_ms: i64) -> String {
     let mut text = String::new();
     let mut last = None;
     for hit in hits {
@@ -133,7 +134,7 @@ struct JsonHit<'a> {
 }
 
 /// A JSON array with an object per match.
-pub fn hits_json(hits: &[Hit]) -> String {
+pub fn hits_json(hits: &[ArchiveHit]) -> String {
     let hits: Vec<JsonHit<'_>> = hits
         .iter()
         .map(|hit| JsonHit {

@@ -184,10 +184,7 @@ fn on_opened(state: &mut State, opening: ArchiveOpening, cx: &mut Cx) {
     let ArchiveOpening { uid, takes, at, saved, offers } = opening;
     let saved = match saved {
         Ok(saved) => saved,
-        Err(why) => {
-            call::flash(state, why, cx);
-            return;
-        }
+        Err(why) => return call::flash(state, why, cx),
     };
     if let Some(key) = lookup::open_as(state, &uid).filter(|_| at.is_none()) {
         tabs::activate(state, key);
@@ -378,10 +375,7 @@ fn on_taken(state: &mut State, key: SessionKey, saved: Result<RecordedSession, S
     reading.is_taking = false;
     let saved = match saved {
         Ok(saved) => saved,
-        Err(why) => {
-            call::flash(state, why, cx);
-            return;
-        }
+        Err(why) => return call::flash(state, why, cx),
     };
     let is_current = saved.end_seq == reading.end_seq;
     session.read_only = None;

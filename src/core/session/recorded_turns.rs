@@ -40,9 +40,7 @@ pub(in crate::core) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                     reply: Reply::with_texts(),
                     end,
                     ids: message.message.iter().map(|id| id.as_str().to_owned()).collect(),
-                    calls: Vec::new(),
-                    attempts: 0,
-                    summary: Reply::default(),
+                    ..RecordedTurn::default()
                 });
                 was_sent.push(true);
             }
@@ -87,11 +85,7 @@ pub(in crate::core) fn recorded_turns(session: &Session) -> Vec<RecordedTurn> {
                         prompt,
                         embedded,
                         reply: Reply::with_texts(),
-                        end: place::TurnEnd::Open,
-                        ids: Vec::new(),
-                        calls: Vec::new(),
-                        attempts: 0,
-                        summary: Reply::default(),
+                        ..RecordedTurn::default()
                     });
                     was_sent.push(true);
                 } else if let (Some(turn), Some(last)) = (turns.last_mut(), was_sent.last_mut()) {

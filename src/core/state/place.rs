@@ -27,17 +27,18 @@ const HEAD_BYTES: usize = 16;
 const MIN_STEPS: usize = 1_000_000;
 
 /// How a recorded turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TurnEnd {
     Completed,
     /// Failed, cancelled, or without a recorded end.
+    #[default]
     Open,
     /// Taken from a replay. Counts as completed once another turn follows, because it may still grow.
     Taken,
 }
 
 /// A turn of the record. A prompt that was steered into a turn, or a message that the agent put into it, begins one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecordedTurn {
     pub number: u32,
     pub prompt: String,

@@ -35,7 +35,7 @@ impl TestWriter {
     }
 
     pub fn tell_growth_each(&mut self, step: u64) {
-        self.0.growth = Growth { bytes: 0, reported_at: step, step };
+        self.0.growth = Growth { bytes: 0, step };
     }
 
     pub fn on_conn_for_test(&mut self, work: impl Fn(&Connection) -> rusqlite::Result<()>) {

@@ -140,7 +140,7 @@ fn a_copy_is_complete_after_its_source_is_deleted() {
     let source = store.find("a").unwrap().uid;
     assert_eq!(prompts(&source).len(), 3);
     writer.keep_now(vec![Note::Closed]);
-    let search = Search { text: "first".to_owned(), limit: 9, ..Search::default() };
+    let search = ArchiveSearch { text: "first".to_owned(), limit: 9, ..ArchiveSearch::default() };
     let found = || store.search(&search).unwrap().into_iter().map(|hit| hit.uid).collect::<Vec<_>>();
     assert_eq!(found(), [source.as_str()], "common events are found once");
     store.delete(&source).unwrap();

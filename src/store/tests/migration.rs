@@ -167,7 +167,7 @@ fn check(store: &Store, expected: &Expected) {
         let sql = format!("SELECT next_seq FROM sessions WHERE uid = '{uid}'");
         assert_eq!(number(store, &sql), i64::try_from(log.len()).unwrap());
         for (seq, text) in (0..).zip(log).filter(|(_, text)| text.starts_with("word")).take(3) {
-            let search = Search { text: text.clone(), limit: 9, ..Search::default() };
+            let search = ArchiveSearch { text: text.clone(), limit: 9, ..ArchiveSearch::default() };
             let found = store.search(&search).unwrap();
             let found: Vec<_> = found.iter().map(|hit| (hit.uid.as_str(), hit.seq)).collect();
             assert_eq!(found, [(uid.as_str(), seq)], "{text}");

@@ -82,7 +82,7 @@ fn events_that_an_imported_history_replaced_are_left_out() {
     store.import(&row, &events).unwrap();
     assert_eq!(texts(&store.reopen("theirs").unwrap()), ["> new", "end"]);
     assert!(store.import(&row, &events).unwrap().was_known);
-    let search = Search { text: "old".to_owned(), limit: 5, ..Search::default() };
+    let search = ArchiveSearch { text: "old".to_owned(), limit: 5, ..ArchiveSearch::default() };
     assert_eq!(store.search(&search).unwrap(), []);
 }
 
@@ -164,8 +164,8 @@ fn all_kinds_of_events_are_found() {
             ),
         ],
     );
-    let find = |text: &str, change: fn(&mut Search)| {
-        let mut search = Search { text: text.to_owned(), limit: 50, ..Search::default() };
+    let find = |text: &str, change: fn(&mut ArchiveSearch)| {
+        let mut search = ArchiveSearch { text: text.to_owned(), limit: 50, ..ArchiveSearch::default() };
         change(&mut search);
         let mut kinds: Vec<String> = store.search(&search).unwrap().into_iter().map(|hit| hit.kind).collect();
         kinds.sort();
@@ -185,7 +185,7 @@ fn all_kinds_of_events_are_found() {
     for text in ["", "*", "\"", "a AND (", "text:x", "-", "\"basket"] {
         find(text, |_| ());
     }
-    let search = Search { text: "tokens".to_owned(), limit: 5, ..Search::default() };
+    let search = ArchiveSearch { text: "tokens".to_owned(), limit: 5, ..ArchiveSearch::default() };
     let hit = store.search(&search).unwrap().remove(0);
     assert_eq!((hit.uid.as_str(), hit.turn, hit.is_error), (uid.as_str(), 1, true));
     assert_eq!(hit.snippet, "out of basket \u{2}tokens\u{3}");
@@ -207,7 +207,7 @@ fn an_export_is_imported_once() {
     let copy = there.find(&uid).unwrap();
     assert_eq!((&copy.name(), copy.created_ms, copy.updated_ms), (&"one", row.created_ms, row.updated_ms));
     assert_eq!(there.events(&uid).unwrap().0, events);
-    let search = Search { text: "answer".to_owned(), limit: 5, ..Search::default() };
+    let search = ArchiveSearch { text: "answer".to_owned(), limit: 5, ..ArchiveSearch::default() };
     assert_eq!(there.search(&search).unwrap().len(), 1);
     // Another session with the same id is not overwritten.
     let stranger = SessionRow { created_ms: 1, ..row };

@@ -13,17 +13,7 @@ const INTERRUPTED: &str = "[Request interrupted by user for tool use]";
 fn recorded(prompt: &str, reply: &str, end: TurnEnd) -> RecordedTurn {
     let mut lines = if end == TurnEnd::Completed { Reply::default() } else { Reply::with_texts() };
     lines.push(reply);
-    RecordedTurn {
-        number: 0,
-        prompt: prompt.to_owned(),
-        embedded: Vec::new(),
-        reply: lines,
-        end,
-        ids: Vec::new(),
-        calls: Vec::new(),
-        attempts: 0,
-        summary: Reply::default(),
-    }
+    RecordedTurn { prompt: prompt.to_owned(), reply: lines, end, ..RecordedTurn::default() }
 }
 
 fn done(prompt: &str, reply: &str) -> RecordedTurn {

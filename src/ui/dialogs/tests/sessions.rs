@@ -377,6 +377,8 @@ fn the_full_text_is_searched_and_a_hit_is_opened_read_only() {
         agent: "one".into(),
         folder: "/home/u/shop".into(),
         seq: 41,
+        turn: 1,
+        at_ms: 0,
         kind: "edit".into(),
         when: "2 h ago".into(),
         is_error: true,

@@ -260,6 +260,8 @@ fn matches_are_shown_with_their_context() {
         agent: "claude".into(),
         folder: "/home/ada/code/shop".into(),
         seq: 3,
+        turn: 1,
+        at_ms: 0,
         kind: "edit".into(),
         when: "2 h ago".into(),
         is_error: false,
