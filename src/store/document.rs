@@ -42,9 +42,9 @@ pub struct Head {
     pub branch: Option<String>,
     #[serde(default)]
     pub title: Option<String>,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_own_title: bool,
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_subagent: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came_from: Option<String>,
@@ -59,7 +59,7 @@ pub struct Head {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub held: BTreeMap<String, String>,
     /// Number of events that are omitted because this parlor could not read them.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::model::is_zero")]
     pub unreadable_count: u64,
     /// Unix milliseconds.
     pub created_ms: i64,
@@ -122,14 +122,4 @@ pub fn pretty<T: Serialize>(value: &T) -> String {
     text.push('\n');
     // The text may be printed, or shown by any program.
     escape::json(&text).into_owned()
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(value: &u64) -> bool {
-    *value == 0
 }

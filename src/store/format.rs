@@ -64,22 +64,19 @@ fn update_kind(update: &SessionUpdate) -> &'static str {
 
 /// Whether a session with this record is saved; settings alone are not.
 pub(super) fn is_substance(record: &Record) -> bool {
-    match record {
-        Record::Prompt { .. }
-        | Record::Asked { .. }
-        | Record::Answered { .. }
-        | Record::Access(_)
-        | Record::Command { .. }
-        | Record::HandedOver { .. } => true,
-        Record::Update(update) => matches!(
-            update,
-            SessionUpdate::Chunk { .. }
-                | SessionUpdate::Block { .. }
-                | SessionUpdate::Message { .. }
-                | SessionUpdate::Tool(_)
-        ),
-        _ => false,
-    }
+    const KINDS: [&str; 10] = [
+        "prompt",
+        "asked",
+        "answered",
+        "access",
+        "command",
+        "handed_over",
+        "user",
+        "answer",
+        "thought",
+        "tool",
+    ];
+    KINDS.contains(&kind(record))
 }
 
 /// Whether an event ends the previous message.

@@ -99,7 +99,9 @@ impl PromptIndex {
         let mut all = Self { prompts: Vec::new(), texts: Vec::new(), sessions };
         let mut known = Known::default();
         let label = format!("[{} #", AttachmentKind::Text.name());
-        let labelled = prompts_with(conn, &label)?;
+        let sql = "SELECT text FROM prompts WHERE instr(text, ?1) > 0";
+        let (labelled, _) = rows::readable(conn, sql, [&label], |row| row.get::<_, String>(0))?;
+        let labelled: HashSet<_> = labelled.into_iter().collect();
         let mut bytes = 0;
         let mut query = conn.prepare_cached(
             "SELECT d.text, d.at, d.session, d.seq, l.body FROM docs d LEFT JOIN log l USING (session, seq)
@@ -237,12 +239,6 @@ fn sessions(
         Ok((row.get(0)?, SessionName { uid, agent, name, folder }))
     })?;
     Ok(found.into_iter().collect())
-}
-
-/// The prompts of folders that contain this text.
-fn prompts_with(conn: &Connection, label: &str) -> rusqlite::Result<HashSet<String>> {
-    let sql = "SELECT text FROM prompts WHERE instr(text, ?1) > 0";
-    Ok(rows::readable(conn, sql, [label], |row| row.get(0))?.0.into_iter().collect())
 }
 
 /// The text of a prompt as it was typed, with labels of pasted texts, if it was typed so in a folder: else it would

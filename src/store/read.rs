@@ -95,7 +95,21 @@ impl Store {
 
     /// The session whose id, or id of the agent, starts with a text.
     pub fn find(&self, id: &str) -> Result<SessionRow, StoreError> {
-        self.with_faults(|conn| find(conn, id))
+        let no_session = || Fault::NoSession(id.to_owned());
+        let sql = "SELECT * FROM sessions WHERE spool_of IS NULL AND (substr(uid, 1, length(?1)) = ?1
+            OR substr(agent_session, 1, length(?1)) = ?1) ORDER BY used DESC, id DESC LIMIT 50";
+        self.with_faults(|conn| {
+            if id.is_empty() {
+                return Err(no_session());
+            }
+            let (found, _) = readable(conn, sql, [id], SessionRow::of)?;
+            let exact = found.iter().find(|row| row.uid == id || row.agent_session.as_deref() == Some(id));
+            match (exact, found.as_slice()) {
+                (Some(row), _) | (None, [row]) => Ok(row.clone()),
+                (None, []) => Err(no_session()),
+                (None, _) => Err(Fault::Ambiguous(id.to_owned())),
+            }
+        })
     }
 
     /// All events of a session, oldest first, and how many could not be read.
@@ -419,22 +433,6 @@ fn found(conn: &Connection, sql: &str, params: impl Params, max_bytes: usize) ->
     }
     found.is_all = true;
     Ok(found)
-}
-
-fn find(conn: &Connection, id: &str) -> Result<SessionRow, Fault> {
-    let no_session = || Fault::NoSession(id.to_owned());
-    if id.is_empty() {
-        return Err(no_session());
-    }
-    let sql = "SELECT * FROM sessions WHERE spool_of IS NULL AND (substr(uid, 1, length(?1)) = ?1
-        OR substr(agent_session, 1, length(?1)) = ?1) ORDER BY used DESC, id DESC LIMIT 50";
-    let (found, _) = readable(conn, sql, [id], SessionRow::of)?;
-    let exact = found.iter().find(|row| row.uid == id || row.agent_session.as_deref() == Some(id));
-    match (exact, found.as_slice()) {
-        (Some(row), _) | (None, [row]) => Ok(row.clone()),
-        (None, []) => Err(no_session()),
-        (None, _) => Err(Fault::Ambiguous(id.to_owned())),
-    }
 }
 
 /// Closes the sessions of dead parlors, and deletes their spools.

@@ -55,8 +55,7 @@ impl Store {
             }
             StoreJob::List { serial, folder } => self.serve_list(serial, &folder, report),
             StoreJob::Preview { uid } => {
-                let saved = self.glance(&uid).map(Box::new).map_err(message);
-                report(StoreNews::Previewed { uid, saved });
+                report(StoreNews::Previewed { saved: self.glance(&uid).map(Box::new).map_err(message), uid });
             }
             StoreJob::Open { uid, takes, at, folder } => {
                 report(StoreNews::Opened(Box::new(self.serve_open(uid, takes, at, &folder))));
@@ -72,8 +71,7 @@ impl Store {
                 });
             }
             StoreJob::Take { key, uid } => {
-                let saved = self.reopen(&uid).map(Box::new).map_err(message);
-                report(StoreNews::Taken { key, saved });
+                report(StoreNews::Taken { key, saved: self.reopen(&uid).map(Box::new).map_err(message) });
             }
             StoreJob::Load { key, uid, before, at } => self.load(&uid, before, at, &mut |page| {
                 report(StoreNews::Loaded { key, page: page.map_err(message) });
@@ -82,8 +80,7 @@ impl Store {
                 report(StoreNews::Around { key, page: self.around(&uid, at).map_err(message) });
             }
             StoreJob::ReadSpool { key, uid, from } => {
-                let events = self.spool(&uid, from).map_err(message);
-                report(StoreNews::SpoolRead { key, from, events });
+                report(StoreNews::SpoolRead { key, from, events: self.spool(&uid, from).map_err(message) });
             }
             StoreJob::ForgetTurns { key, uid, turns } => {
                 let result = self.forget_turns(&uid, turns.clone()).map_err(message);
@@ -101,8 +98,7 @@ impl Store {
                 self.value_or_report(self.move_folder(&from, &to));
             }
             StoreJob::Delete { uid } => {
-                let result = self.delete(&uid).map_err(message);
-                report(StoreNews::Deleted { uid, result });
+                report(StoreNews::Deleted { result: self.delete(&uid).map_err(message), uid });
             }
             StoreJob::Export { uid, form, folder } => {
                 report(StoreNews::Exported(export(self, &uid, form, &folder)));

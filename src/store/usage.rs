@@ -17,8 +17,18 @@ impl Store {
     /// copy of the turns before it. Turns of imported sessions were made elsewhere, and those of subagents are part of
     /// another turn.
     pub fn usage(&self, since_ms: i64) -> Result<Vec<UsedAt>, StoreError> {
-        let turns = self.noting_odd(self.with(|conn| turns(conn, since_ms))?);
-        let calls = self.noting_odd(self.with(|conn| calls(conn, since_ms))?);
+        let of_turn = |body: &str| match format::decode(body) {
+            Some(Record::TurnEnded(outcome)) => Used::of_turn(&outcome),
+            _ => Used::default(),
+        };
+        let turns = self.with(|conn| rows_of(conn, "l.body", "turn_ended", since_ms, of_turn))?;
+        let turns = self.noting_odd(turns);
+        let id = "json_extract(l.body, '$.update.tool.id')";
+        let calls = self.with(|conn| rows_of(conn, id, "tool", since_ms, |_| Used::of_call()))?;
+        // Each call counts with its first update.
+        let mut known = BTreeSet::new();
+        let mut calls = self.noting_odd(calls);
+        calls.retain(|row| known.insert((row.turn.0, row.what.clone())));
         let ended: BTreeSet<_> = turns.iter().map(|row| row.turn).collect();
         let mut seen = BTreeSet::new();
         let all = turns.into_iter().chain(calls.into_iter().filter(|row| ended.contains(&row.turn)));
@@ -42,22 +52,6 @@ struct Row {
     /// The turn's outcome as JSON, or the id of the call.
     what: String,
     used: Used,
-}
-
-fn turns(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<Row>, u64)> {
-    rows_of(conn, "l.body", "turn_ended", since_ms, |body| match format::decode(body) {
-        Some(Record::TurnEnded(outcome)) => Used::of_turn(&outcome),
-        _ => Used::default(),
-    })
-}
-
-/// The tool calls, each with the time of its first update.
-fn calls(conn: &Connection, since_ms: i64) -> rusqlite::Result<(Vec<Row>, u64)> {
-    let (rows, odd_count) =
-        rows_of(conn, "json_extract(l.body, '$.update.tool.id')", "tool", since_ms, |_| Used::of_call())?;
-    let mut known = BTreeSet::new();
-    let is_first = |row: &Row| known.insert((row.turn.0, row.what.clone()));
-    Ok((rows.into_iter().filter(is_first).collect(), odd_count))
 }
 
 fn rows_of(

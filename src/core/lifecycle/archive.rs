@@ -32,7 +32,7 @@ pub use offer::continue_last;
 pub fn list_saved(state: &mut State, cx: &mut Cx) -> u64 {
     state.next.store += 1;
     let serial = state.next.store;
-    let folder = call_folder(state);
+    let folder = state.setup.folder.clone();
     cx.effects.push(Effect::Store(StoreJob::List { serial, folder }));
     serial
 }
@@ -50,7 +50,7 @@ pub fn open_saved(state: &mut State, uid: &str, takes: bool, at: Option<i64>, cx
         }
         return;
     }
-    let folder = call_folder(state);
+    let folder = state.setup.folder.clone();
     cx.effects.push(Effect::Store(StoreJob::Open { uid: uid.to_owned(), takes, at, folder }));
 }
 
@@ -167,7 +167,7 @@ pub(in crate::core) fn on_news(state: &mut State, news: StoreNews, cx: &mut Cx) 
         StoreNews::Exported(Err(why)) => call::flash(state, format!("Export failed: {why}"), cx),
         StoreNews::Written { key, upto } => spool::on_written(state, key, upto, cx),
         StoreNews::SavedAs { key, uid } => match state.sessions.get_mut(&key) {
-            Some(session) => session.recorder.set_saved_as(Some(uid)),
+            Some(session) => session.recorder.saved_as = Some(uid),
             None => spool::on_kept_as(state, key, uid),
         },
     }
@@ -268,7 +268,7 @@ fn on_around(state: &mut State, key: SessionKey, page: Result<EventPage, String>
 }
 
 pub(in crate::core) fn set_reading(session: &mut Session, reading: Reading, open_in: Option<u32>) {
-    session.recorder.set_saved_as(None);
+    session.recorder.saved_as = None;
     session.read_only = Some(reading);
     let cause = match open_in {
         Some(pid @ 1..) => {
@@ -389,7 +389,7 @@ fn on_taken(state: &mut State, key: SessionKey, saved: Result<RecordedSession, S
         session.title_state.owe(saved.head.owes_title);
         session.stash.clone_from(&saved.stash);
         session.recorder = RecorderState::of_saved(saved.head, &session.draft, saved.queue, &session.stash);
-        session.recorder.set_reported(saved.reported);
+        session.recorder.reported = saved.reported;
     } else {
         // Another parlor has continued it meanwhile.
         drop(session.transcript.take());
@@ -458,8 +458,4 @@ fn ask_folder(state: &mut State, key: SessionKey, now: Instant) {
         ("Session folder not found", body)
     };
     state.ask(key, Question::new(title, body, answers).marking_last().asked_at(now));
-}
-
-fn call_folder(state: &State) -> PathBuf {
-    state.setup.folder.clone()
 }

@@ -34,20 +34,20 @@ pub(super) const SENT_EARLY: &str =
 
 /// The session is about to be opened by a call after which the agent may replay its history.
 pub(super) fn begin(state: &mut State, key: SessionKey, is_expected: bool) {
-    state.next.session += 1;
-    let spool = SessionKey(state.next.session);
-    let Some(session) = state.sessions.get_mut(&key) else { return };
-    end(session);
-    session.replay = Replay::Beside(Box::new(Spool::new(spool, is_expected)));
+    receive(state, key, |spool| Replay::Beside(Box::new(Spool::new(spool, is_expected))));
 }
 
 /// The same for an empty record, which takes the history as a whole.
 pub(super) fn begin_whole(state: &mut State, key: SessionKey) {
+    receive(state, key, Replay::Armed);
+}
+
+fn receive(state: &mut State, key: SessionKey, replay: impl FnOnce(SessionKey) -> Replay) {
     state.next.session += 1;
     let spool = SessionKey(state.next.session);
     if let Some(session) = state.sessions.get_mut(&key) {
         end(session);
-        session.replay = Replay::Armed(spool);
+        session.replay = replay(spool);
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) fn take(session: &mut Session, update: SessionUpdate, cx: &mut Cx) ->
     let is_report = matches!(&session.replay, Replay::Beside(spool) if spool.is_quiet)
         && is_same_report(session, &update);
     let is_part = match &session.replay {
-        Replay::Beside(spool) if !spool.is_over && is_item(&update) => {
+        Replay::Beside(spool) if !spool.is_over && !is_of_session(&update) => {
             let is_going_on =
                 if spool.has_begun() { !spool.is_quiet || !spool.is_at_end } else { !spool.is_answered };
             !is_of_added_call(spool, &update)
@@ -158,33 +158,19 @@ fn is_same_report(session: &Session, update: &SessionUpdate) -> bool {
     }
 }
 
-/// Whether an update makes items of the transcript, or changes them.
-fn is_item(update: &SessionUpdate) -> bool {
-    !is_of_session(update)
-}
-
 /// Whether an update concerns the session as a whole. It applies at once, also during a replay.
 pub(super) fn is_of_session(update: &SessionUpdate) -> bool {
-    match update {
+    matches!(
+        update,
         SessionUpdate::Commands(_)
-        | SessionUpdate::Mode(_)
-        | SessionUpdate::Model(_)
-        | SessionUpdate::Options(_)
-        | SessionUpdate::Info { .. }
-        | SessionUpdate::Usage(_)
-        | SessionUpdate::Plan(_)
-        | SessionUpdate::PlanRemoved(_) => true,
-        SessionUpdate::Chunk { .. }
-        | SessionUpdate::Block { .. }
-        | SessionUpdate::Message { .. }
-        | SessionUpdate::Terminal(_)
-        | SessionUpdate::Tool(_)
-        | SessionUpdate::Notice { .. }
-        | SessionUpdate::Compaction { .. }
-        | SessionUpdate::CompactionChunk { .. }
-        | SessionUpdate::Subagent(_)
-        | SessionUpdate::Unknown { .. } => false,
-    }
+            | SessionUpdate::Mode(_)
+            | SessionUpdate::Model(_)
+            | SessionUpdate::Options(_)
+            | SessionUpdate::Info { .. }
+            | SessionUpdate::Usage(_)
+            | SessionUpdate::Plan(_)
+            | SessionUpdate::PlanRemoved(_)
+    )
 }
 
 /// Whether the agent reports what is already recorded, so that it is not recorded again.

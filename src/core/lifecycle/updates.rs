@@ -165,7 +165,7 @@ fn begin_replay(session: &mut Session, spool: SessionKey) {
     session.resume.begin_replay();
     session.replay = Replay::Running(Box::new(transcript));
     session.recorder.note_in_spool(spool, Note::Spool { of: session.key });
-    session.recorder.divert(spool);
+    session.recorder.diverted = Some(spool);
 }
 
 /// A child session: an item in its parent's transcript, and a separate session for its updates. Returns whether it is

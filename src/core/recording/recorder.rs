@@ -122,7 +122,7 @@ fn flush_session(
         notes.push(Note::Head(head));
     }
     let recorder = &mut session.recorder;
-    notes.append(&mut recorder.take_notes());
+    notes.append(&mut recorder.notes);
     // What is in the prompt while a queued prompt is edited takes the place of that one.
     let draft = session.outbox.draft_before_edit().unwrap_or(&session.draft);
     if recorder.draft != *draft {
@@ -138,7 +138,7 @@ fn flush_session(
         notes.push(Note::Stash(session.stash.clone()));
     }
     // The events of a spool are on disk before the session takes it.
-    for (spool, note) in recorder.take_spool_notes() {
+    for (spool, note) in std::mem::take(&mut recorder.spool_notes) {
         let is_first = matches!(note, Note::Spool { .. });
         let head = conn.filter(|_| is_first).map(|conn| head_of(session, conn, (false, &[])));
         let head = head.map(|head| Note::Head(Box::new(SessionHead { saved_as: None, ..head })));

@@ -31,7 +31,7 @@ pub fn restore(session: &mut Session, saved: RecordedSession, now: Instant) {
     say_unreadable(session, unreadable_count);
     play::play(session, events, now);
     session.recorder = RecorderState::of_saved(head, &session.draft, queue, &session.stash);
-    session.recorder.set_reported(saved.reported);
+    session.recorder.reported = saved.reported;
 }
 
 pub(in crate::core) fn say_origin(session: &mut Session, came_from: Option<&(String, String)>) {

@@ -74,7 +74,7 @@ pub(in crate::core) fn feed(
 pub(in crate::core) fn finish(session: &mut Session, playing: &Playing) {
     close(session, playing.last);
     // Replayed events are already in the store.
-    session.recorder.clear_notes();
+    session.recorder.notes.clear();
 }
 
 /// Ends everything that is open: it was not continued when the session was saved.

@@ -12,16 +12,16 @@ const MAX_REPORTED: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RecorderState {
-    saved_as: Option<String>,
+    pub(crate) saved_as: Option<String>,
     /// The agent of the stored session: name, program and arguments.
     agent: Option<(String, String, Vec<String>)>,
     /// Records since the last flush.
-    notes: Vec<Note>,
-    spool_notes: Vec<(SessionKey, Note)>,
-    /// The spool to which events are recorded that may be discarded.
-    diverted: Option<SessionKey>,
+    pub(in crate::core) notes: Vec<Note>,
+    pub(in crate::core) spool_notes: Vec<(SessionKey, Note)>,
+    /// The spool to which the following events are recorded: a history that replaces the record once it is complete.
+    pub(in crate::core) diverted: Option<SessionKey>,
     /// See [`crate::model::RecordedSession::reported`].
-    reported: Vec<u64>,
+    pub(in crate::core) reported: Vec<u64>,
     /// The head at the last flush.
     pub(in crate::core) head: Option<Box<SessionHead>>,
     pub(in crate::core) draft: String,
@@ -38,10 +38,6 @@ impl RecorderState {
 
     pub fn saved_as(&self) -> Option<&str> {
         self.saved_as.as_deref()
-    }
-
-    pub(crate) fn set_saved_as(&mut self, uid: Option<String>) {
-        self.saved_as = uid;
     }
 
     /// The agent of the stored session: name, program and arguments.
@@ -65,24 +61,6 @@ impl RecorderState {
         self.spool_notes.push((spool, note));
     }
 
-    pub(in crate::core) fn take_notes(&mut self) -> Vec<Note> {
-        std::mem::take(&mut self.notes)
-    }
-
-    pub(in crate::core) fn take_spool_notes(&mut self) -> Vec<(SessionKey, Note)> {
-        std::mem::take(&mut self.spool_notes)
-    }
-
-    /// Drops the records of replayed events, which are in the store already.
-    pub(in crate::core) fn clear_notes(&mut self) {
-        self.notes.clear();
-    }
-
-    /// The following events are a history that replaces the record once it is complete.
-    pub(in crate::core) fn divert(&mut self, spool: SessionKey) {
-        self.diverted = Some(spool);
-    }
-
     pub(in crate::core) fn end_diversion(&mut self, is_whole: bool) {
         if let Some(spool) = self.diverted.take() {
             if is_whole {
@@ -96,10 +74,6 @@ impl RecorderState {
     /// Whether the user was told this difference to the agent's history.
     pub(in crate::core) fn was_reported(&self, difference: u64) -> bool {
         self.reported.contains(&difference)
-    }
-
-    pub(in crate::core) fn set_reported(&mut self, reported: Vec<u64>) {
-        self.reported = reported;
     }
 
     /// Remembers that the user was notified of these differences to the agent's history.

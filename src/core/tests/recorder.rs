@@ -463,7 +463,7 @@ fn an_agent_that_lost_the_last_turns_is_told_once() {
         _ => None,
     });
     let mut app = loading();
-    app.session_mut().recorder.set_reported(reported.unwrap());
+    app.session_mut().recorder.reported = reported.unwrap();
     app.updates(first());
     opened(&mut app).expect(&format!("ready · idle{BOTH}"));
 }

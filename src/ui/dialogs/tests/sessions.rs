@@ -95,7 +95,7 @@ fn capabilities(rig: &mut Rig) -> &mut crate::model::AgentCapabilities {
 #[test]
 fn an_open_stored_and_listed_session_is_listed_once() {
     let mut rig = Rig::new();
-    rig.session().recorder.set_saved_as(Some("k1".to_owned()));
+    rig.session().recorder.saved_as = Some("k1".to_owned());
     let mut both = saved("k2", "", Nearness::Here);
     both.agent_session = Some("s9".into());
     let mut of_another = saved("k3", "Of another agent", Nearness::Here);
