@@ -11,10 +11,11 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use parlor::core::Session;
 use parlor::core::restore;
 use parlor::model::{
-    Note, Patch, PromptQuery, Record, RecordedEvent, Role, SessionHead, SessionKey, SessionUpdate,
-    SessionWorkspace, StopReason, StoreJob, StoreNews, ToolCallPatch, ToolKind, ToolStatus, TurnOutcome,
+    ArchiveSearch, Note, Patch, PromptQuery, Record, RecordedEvent, Role, SessionHead, SessionKey,
+    SessionUpdate, SessionWorkspace, StopReason, StoreJob, StoreNews, ToolCallPatch, ToolKind, ToolStatus,
+    TurnOutcome,
 };
-use parlor::store::{ListFilter, Recorder, Search, SessionRow, Store};
+use parlor::store::{ListFilter, Recorder, SessionRow, Store};
 
 /// The updates of a session: turns with a prompt, tool calls with output, and a response.
 fn events(count: usize) -> Vec<RecordedEvent> {
@@ -145,7 +146,7 @@ fn searching(c: &mut Criterion) {
         typed: None,
     };
     store.import(&row("rare"), &[RecordedEvent { at_ms: 1, turn: 1, record }]).unwrap();
-    let search = |text: &str| Search { text: text.to_owned(), limit: 50, ..Search::default() };
+    let search = |text: &str| ArchiveSearch { text: text.to_owned(), limit: 50, ..ArchiveSearch::default() };
     c.bench_function("store/search a rare word in 1,000 sessions", |b| {
         b.iter(|| assert_eq!(store.search(&search("lighthouse")).unwrap().len(), 1));
     });

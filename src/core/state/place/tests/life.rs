@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct Turn {
     ids: Vec<usize>,
     prompt: String,
@@ -80,16 +80,7 @@ impl Life<'_> {
         } else {
             format!("answer {id}\nand a second line {id}")
         };
-        Turn {
-            ids: vec![id],
-            prompt,
-            reply,
-            end,
-            embedded,
-            split: None,
-            joins: false,
-            summary: String::new(),
-        }
+        Turn { ids: vec![id], prompt, reply, end, embedded, ..Turn::default() }
     }
 
     fn chunks(&mut self, turn: &Turn) -> Vec<(Option<usize>, String)> {
@@ -167,17 +158,15 @@ impl Life<'_> {
 
     /// Replaces the agent's turns by a summary and what it keeps of them: nothing, a reply, or turns.
     fn compact(&mut self) {
-        let turn = self.turn(TurnEnd::Completed);
-        let (prompt, reply) = ("/compact".to_owned(), String::new());
-        let summary =
-            if self.random.percent(30) { "so far".to_owned() } else { format!("so far {}", turn.ids[0]) };
-        let turn = Turn { prompt, reply, summary, embedded: Vec::new(), ..turn };
+        let (id, end) = (self.id(), TurnEnd::Completed);
+        let summary = if self.random.percent(30) { "so far".to_owned() } else { format!("so far {id}") };
+        let turn = Turn { ids: vec![id], prompt: "/compact".to_owned(), end, summary, ..Turn::default() };
         let kept = [0, 0, 1, 2][self.random.below(4)].min(self.agent.len());
-        let last =
-            self.agent.last().map(|turn| turn.reply.clone()).filter(|_| kept == 0 && self.random.percent(60));
+        let keeps_reply = kept == 0 && self.random.percent(60);
+        let reply = self.agent.last().filter(|_| keeps_reply).map_or_else(String::new, |it| it.reply.clone());
         let prompt = format!("It is continued.\n{}\nGo on.", turn.summary);
         self.agent.drain(..self.agent.len() - kept);
-        self.agent.insert(0, Turn { prompt, reply: last.unwrap_or_default(), ..turn.clone() });
+        self.agent.insert(0, Turn { prompt, reply, ..turn.clone() });
         self.record.push(turn);
     }
 
@@ -194,9 +183,7 @@ impl Life<'_> {
             45..48 if self.is_rich => {
                 let turn = self.turn(TurnEnd::Completed);
                 self.record.push(Turn { reply: "API Error: 529".to_owned(), ..turn.clone() });
-                if self.random.percent(70) {
-                    self.agent.push(Turn { reply: String::new(), ..turn });
-                }
+                self.agent.extend(self.random.percent(70).then(|| Turn { reply: String::new(), ..turn }));
             }
             48..51 if self.is_rich && !self.agent.is_empty() => self.compact(),
             45..55 => {
@@ -277,9 +264,9 @@ fn play(
 }
 
 fn recorded_turn(turn: &Turn) -> RecordedTurn {
-    let mut recorded = recorded(&turn.prompt, &turn.reply, turn.end);
-    recorded.summary.push(&turn.summary);
-    RecordedTurn { embedded: turn.embedded.clone(), ..recorded }
+    let mut summary = Reply::default();
+    summary.push(&turn.summary);
+    RecordedTurn { embedded: turn.embedded.clone(), summary, ..recorded(&turn.prompt, &turn.reply, turn.end) }
 }
 
 fn outcome(record: &[Turn], shown: &[Shown]) -> Outcome {
@@ -325,15 +312,14 @@ fn take(record: &mut Vec<Turn>, shown: &[Shown], place: &Place) {
         let mut ids: Vec<_> = turn.chunks.iter().skip(from).filter_map(|(owner, _)| *owner).collect();
         ids.dedup();
         let chunks = turn.chunks.iter().map(|(_, text)| text.clone()).collect();
-        let (embedded, reply) = (Vec::new(), turn.reply.clone());
+        let reply = turn.reply.clone();
         let replayed = ReplayedTurn { chunks, reply: done("", &reply).reply, ..ReplayedTurn::default() };
         if replayed.is_continuation() {
             let last = record.last_mut().unwrap();
             last.reply = format!("{}\n{reply}", last.reply);
         } else {
             let (prompt, end) = (replayed.prompt(from), TurnEnd::Taken);
-            let summary = String::new();
-            record.push(Turn { ids, prompt, reply, end, embedded, split: None, joins: false, summary });
+            record.push(Turn { ids, prompt, reply, end, ..Turn::default() });
         }
     }
 }
