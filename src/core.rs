@@ -306,7 +306,7 @@ fn on_service(state: &mut State, event: ServiceEvent, cx: &mut Cx) {
         ServiceEvent::TerminalOutside { conn, request_id, session, command } => {
             lifecycle::callbacks::on_terminal_outside(state, (conn, request_id), session, command, cx);
         }
-        ServiceEvent::Held(key, news) => lifecycle::held::on_news(state, key, news, cx),
+        ServiceEvent::Held(key, news, span) => lifecycle::held::on_news(state, key, news, span, cx),
         ServiceEvent::Snapshot(key, news) => lifecycle::review::on_news(state, key, news, cx),
         ServiceEvent::Grants(grants) => state.grants = grants,
         ServiceEvent::TerminalStarted { conn, request_id, session, command, result } => {

@@ -354,7 +354,7 @@ impl Guard {
 }
 
 /// Whether [`PAUSE`] has passed since then.
-fn has_passed(since: Option<Instant>, now: Instant) -> bool {
+pub fn has_passed(since: Option<Instant>, now: Instant) -> bool {
     since.is_some_and(|since| now.saturating_duration_since(since) >= PAUSE)
 }
 

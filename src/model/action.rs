@@ -184,7 +184,7 @@ pub enum Action {
     ToggleApproveAll,
     /// Shows what the turns of the session have changed on the disk, to accept or reject it.
     ReviewChanges,
-    /// Review the writes that are held.
+    /// Shows the writes that are held, to apply or discard them.
     ReviewHeld,
     /// Opens a path that the sandbox likely refused.
     AllowPath,

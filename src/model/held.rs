@@ -3,7 +3,7 @@
 //! `host::fs` holds and applies them, `core::lifecycle::held` decides, `store` saves them with their session.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::hunk::Hunk;
@@ -28,7 +28,7 @@ pub struct HeldFile {
 
 impl HeldFile {
     /// Size of both texts, in bytes.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.base.as_ref().map_or(0, Body::len) + self.text.len()
     }
 }
@@ -58,7 +58,7 @@ pub enum HeldTask {
     Compare {
         /// Returned with the changes.
         number: u64,
-        files: Arc<HeldFiles>,
+        files: HeldFiles,
     },
     /// Writes a file, unless the disk has changed since it was compared. Reported as [`HeldNews::Applied`].
     Apply {
@@ -68,10 +68,30 @@ pub enum HeldTask {
     },
 }
 
+impl HeldJob {
+    /// The file that is applied.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.task {
+            HeldTask::Apply { change, .. } => Some(&change.path),
+            HeldTask::Compare { .. } => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum HeldNews {
     Compared(u64, Vec<HeldChange>),
     Applied { change: Box<HeldChange>, text: Body, result: Result<(), String> },
+}
+
+impl HeldNews {
+    /// The result of a job that was not done.
+    pub fn failed(job: &HeldJob, why: &str) -> Self {
+        match job.task.clone() {
+            HeldTask::Compare { number, .. } => Self::Compared(number, Vec::new()),
+            HeldTask::Apply { change, text } => Self::Applied { change, text, result: Err(why.to_owned()) },
+        }
+    }
 }
 
 /// A held file, compared with the disk.

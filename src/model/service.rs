@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::held::{HeldNews, Holding};
-use super::snapshot::SnapshotNews;
+use super::snapshot::{SnapshotNews, Span};
 use super::{
     AgentSpec, Allowance, AskedFile, ConnId, CopyOutcome, ExitInfo, FolderServers, ItemId, LocatedDiff,
     MatchJob, Policy, RegistryAgent, RegistryIndex, RequestId, RpcError, RuleMatches, Sandbox, ServedFile,
@@ -127,8 +127,9 @@ pub enum ServiceEvent {
         /// The access for the transcript; `None` for a read inside the session's folders, which is not shown.
         served: Option<Box<ServedFile>>,
     },
-    /// Held files of a session were compared or applied.
-    Held(SessionKey, HeldNews),
+    /// Held files of a session were compared or applied, the latter with the snapshots before and after, if they were
+    /// captured.
+    Held(SessionKey, HeldNews, Option<Span>),
     /// A file request needs the user's confirmation.
     FileAsks {
         /// The job, to be sent again with `allowed`, or to respond to with an error.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::held::HeldJob;
 use super::hunk::Hunk;
 use super::{FileDiff, SessionKey, hex};
 use crate::escape::visible;
@@ -174,6 +175,12 @@ pub enum SnapshotTask {
     /// Plans to revert the changes of these turns, oldest first, that were not accepted. Reported as
     /// [`SnapshotNews::Planned`].
     Review { number: u64, spans: Vec<(u32, Span)>, accepted: AcceptedPaths },
+    /// Writes a held file. Reported as [`super::ServiceEvent::Held`].
+    Apply {
+        job: Box<HeldJob>,
+        /// Whether the folder is captured before and after it.
+        has_span: bool,
+    },
     /// Restores these parts of a plan. Reported as [`SnapshotNews::Restored`].
     Restore(Box<Plan>, Vec<Part>),
     /// Accepts a part of a plan. Reported as [`SnapshotNews::Accepted`].
@@ -284,9 +291,6 @@ pub enum SnapshotRecord {
         /// Whether the agent had begun to work before it was complete.
         #[serde(default, skip_serializing_if = "super::record::is_false")]
         is_late: bool,
-        /// Whether held writes were applied then, after the turn.
-        #[serde(default, skip_serializing_if = "super::record::is_false")]
-        is_applied: bool,
     },
     After {
         turn: u32,
@@ -294,6 +298,8 @@ pub enum SnapshotRecord {
         /// Number of paths that the turn changed.
         files: usize,
     },
+    /// The user applied held writes after the turn.
+    Applied { turn: u32, before: SnapshotId, after: SnapshotId },
     /// The user undid the changes of turns.
     Undone(RestoreRecord),
     /// The user reverted an undo.

@@ -113,6 +113,7 @@ impl EffectRunner {
             recorder.rescue_folders.insert(0, log_dir.clone());
             recorder
         });
+        let files = Files::new();
         Self {
             is_leaving: false,
             editor: None,
@@ -125,10 +126,10 @@ impl EffectRunner {
             gate: Gate::default(),
             conns: BTreeMap::new(),
             delayed: Vec::new(),
-            files: Files::new(),
+            files: files.clone(),
             finder: None,
             locator: Locator::new(services.clone()),
-            snapshots: SnapshotWorker::new(services.clone()),
+            snapshots: SnapshotWorker::new(services.clone(), files),
             terminals: Terminals::new(services.clone()),
             recorder,
             store,
@@ -175,10 +176,7 @@ impl EffectRunner {
                 self.work(move || Some(accepted.serve()));
             }
             Effect::StopFiles { session, keeps_writes } => self.files.stop(session, keeps_writes),
-            Effect::Held(job) => {
-                let (files, session) = (self.files.clone(), job.session);
-                self.work(move || Some(ServiceEvent::Held(session, files.serve_held(job))));
-            }
+            Effect::Held(job) => self.work(self.files.held_work(job)),
             Effect::Snapshot(job) => self.snapshots.run(job, self.data_dir.as_deref(), self.home.clone()),
             Effect::LocateDiffs(job) => self.locator.look(job),
             Effect::Terminal(job) => self.terminals.run(job),
@@ -582,6 +580,7 @@ impl EffectRunner {
         });
     }
 
+    /// Runs a job with the data folder, if there is one.
     fn on_data(&self, job: impl FnOnce(&Path) -> Option<ServiceEvent> + Send + 'static) {
         let Some(data_dir) = self.data_dir.clone() else { return };
         self.work(move || job(&data_dir));

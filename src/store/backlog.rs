@@ -87,7 +87,7 @@ pub(super) fn bytes_of(note: &Note) -> usize {
             Record::Command { output, .. } => OTHERS + output.len(),
             _ => OTHERS,
         },
-        Note::Held(_, Some(file)) => OTHERS + file.len(),
+        Note::Held(_, Some(file)) => OTHERS + file.size(),
         _ => OTHERS,
     }
 }

@@ -79,7 +79,7 @@ impl Batch {
     pub fn event_bytes(&self) -> u64 {
         let bytes = |change: &Change| match change {
             Change::Event(event) => event.body.len() as u64,
-            Change::Held { file: Some(file), .. } => file.len() as u64,
+            Change::Held { file: Some(file), .. } => file.size() as u64,
             _ => 0,
         };
         self.changes.iter().map(bytes).sum()

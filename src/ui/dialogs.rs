@@ -155,7 +155,7 @@ pub fn serve(app: &mut App, cx: &mut Cx) {
                 UiRequest::Undo(key) => {
                     undo::open(app, key);
                     review::open(app, key);
-                    review::open_held(app, key);
+                    review::open_held(app, key, cx.now);
                 }
                 UiRequest::Rewind(key, item, way) => rewind::go_back(app, key, item, way, cx),
                 UiRequest::DraftChanged(key) if key != app.state.active => {}

@@ -10,6 +10,7 @@ mod offer;
 use crate::core::Reading;
 use crate::core::UiRequest;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::escape::visible;
@@ -388,6 +389,7 @@ fn on_taken(state: &mut State, key: SessionKey, saved: Result<RecordedSession, S
         restore::restore_queue(session, &saved.queue);
         session.title_state.owe(saved.head.owes_title);
         session.stash.clone_from(&saved.stash);
+        session.held.files = Arc::new(saved.held);
         session.recorder = RecorderState::of_saved(saved.head, &session.draft, saved.queue, &session.stash);
         session.recorder.reported = saved.reported;
     } else {

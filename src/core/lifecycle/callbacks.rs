@@ -409,7 +409,7 @@ fn answer_no_session(state: &mut State, conn: ConnId, request_id: RequestId, cx:
 pub(in crate::core) fn on_file_done(
     state: &mut State,
     (conn, request_id): (ConnId, RequestId),
-    result: Result<Option<String>, RpcError>,
+    mut result: Result<Option<String>, RpcError>,
     served: Option<ServedFile>,
     cx: &mut Cx,
 ) {
@@ -417,22 +417,27 @@ pub(in crate::core) fn on_file_done(
     if let Some(open) = state.conns.get_mut(&conn) {
         open.files.served(request_id, cx);
     }
-    let mut held = None;
+    let (mut served, mut is_held) = (served, false);
+    if let (Some(RequestClass::File(key)), Some(ServedFile { access: Access::Write { path }, held, .. })) =
+        (&class, &mut served)
+        && let Some(file) = held.take()
+    {
+        is_held = true;
+        if let Err(why) = held::on_write(state, *key, path, file, cx) {
+            let message =
+                format!("Not written: parlor holds writes until the user has reviewed them, and {why}.");
+            result = Err(RpcError::new(RpcError::INTERNAL, message));
+        }
+    }
     if let (Some(RequestClass::File(key)), Some(served)) = (class, served)
         && let Some(session) = state.sessions.get_mut(&key)
         // A failed write changed nothing; it is only shown if the user was asked.
         && (result.is_ok() || served.allowed.by != AllowedBy::InsideRoots)
     {
         let error = result.as_ref().err().map(|error| error.message.clone());
-        if let (Some(file), Access::Write { path }) = (served.held, &served.access) {
-            held = Some((key, path.clone(), file));
-        }
         let record = AccessRecord::allowed(served.access, served.allowed);
-        let record = AccessRecord { is_held: held.is_some(), ..record };
+        let record = AccessRecord { is_held, ..record };
         access::add(session, AccessRecord { change: served.change, error, ..record }, cx.now);
-    }
-    if let Some((key, path, file)) = held {
-        held::on_held(state, key, path, file, cx);
     }
     let reply = match result {
         Ok(Some(text)) => Response::FileContent(text),

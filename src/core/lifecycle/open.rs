@@ -14,8 +14,8 @@ use crate::model::{
 
 use super::chosen::ReportedSettings;
 use super::{
-    auth, call, chosen, close, conn, handover, history, prompt, requests, servers, spool, tabs, titles, turn,
-    unstable, unsupported, updates,
+    auth, call, chosen, close, conn, handover, held, history, prompt, requests, servers, spool, tabs, titles,
+    turn, unstable, unsupported, updates,
 };
 use crate::core::recording::recorder;
 use crate::core::session::{clear, record, settings};
@@ -74,6 +74,7 @@ pub fn start_over(state: &mut State, key: SessionKey, cx: &mut Cx) {
         let notice = format!("New session with an empty context. Previous session: {title}");
         session.transcript.push(0, ItemBody::notice(Severity::Info, notice, None));
     }
+    held::move_all(state, key, fresh);
     if tab::front(state) == key {
         tabs::activate(state, fresh);
     }

@@ -23,7 +23,7 @@ pub(super) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) {
         session.protected.insert(turn, None);
         let folders = session.workspace.roots();
         let job = ProtectedJob { session: key, turn, is_end: false, folders };
-        // Before the prompt reaches the agent.
+        // It starts before the prompt is sent, and runs beside it.
         cx.effects.insert(0, Effect::ReadProtected(job));
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{call, held, protected, unreported};
 use crate::core::session::record;
 use crate::core::{Cx, Effect, ItemBody, Offer, RestoreOf, RewindWay, Session, State, TimerId, UiRequest};
-use crate::model::held::{HeldJob, HeldTask};
+use crate::model::held::HeldJob;
 use crate::model::snapshot::{
     Action, Capture, CaptureError, CaptureFault, Moment, Part, Preview, RestoreRecord, Restored, SnapshotJob,
     SnapshotNews, SnapshotRecord, SnapshotTask, shown_path,
@@ -84,7 +84,9 @@ pub fn on_first_key(state: &mut State, key: SessionKey, cx: &mut Cx) {
 /// The agent begins a turn of its own accord. It may begin many, so only one capture runs at a time.
 pub(in crate::core) fn on_own_turn(state: &mut State, key: SessionKey, cx: &mut Cx) {
     let is_capturing = |session: &Session| session.undo.pending.is_some() || session.undo.after.is_some();
-    if !state.sessions.get(&key).is_some_and(is_capturing) {
+    if state.sessions.get(&key).is_some_and(is_capturing) {
+        protected::on_turn(state, key, cx);
+    } else {
         on_turn(state, key, cx);
     }
 }
@@ -107,26 +109,15 @@ pub(in crate::core) fn on_turn(state: &mut State, key: SessionKey, cx: &mut Cx) 
     }
 }
 
-/// The user applies held writes. Outside of turns, that is undone and redone with the last turn.
-pub(super) fn on_apply(state: &mut State, key: SessionKey, cx: &mut Cx) {
-    if state.sessions.get(&key).is_some_and(|session| !session.turn.is_running() && session.conn.is_some()) {
-        on_turn(state, key, cx);
-        if let Some(session) = state.sessions.get_mut(&key) {
-            session.undo.is_applying = session.undo.pending.is_some();
+/// Writes a held file, with a snapshot before and after it if no turn runs: it is undone with the last turn then.
+pub(super) fn write_held(state: &State, key: SessionKey, job: HeldJob, cx: &mut Cx) {
+    match state.sessions.get(&key).filter(|session| is_captured(state, session)) {
+        Some(session) => {
+            let task = SnapshotTask::Apply { job: Box::new(job), has_span: !session.turn.is_running() };
+            run(state, key, task, cx);
         }
+        None => cx.effects.push(Effect::Held(job)),
     }
-}
-
-/// The held writes are on the disk.
-pub(super) fn on_applied(state: &mut State, key: SessionKey, cx: &mut Cx) {
-    if state.sessions.get(&key).is_some_and(|session| session.undo.is_applied()) {
-        on_turn_end(state, key, cx);
-        // A turn that began meanwhile has had no snapshot yet.
-        if state.sessions.get(&key).is_some_and(|session| session.turn.is_running()) {
-            on_turn(state, key, cx);
-        }
-    }
-    read_git(state, key, cx);
 }
 
 /// A turn has ended.
@@ -173,7 +164,7 @@ pub(in crate::core) fn on_news(state: &mut State, key: SessionKey, news: Snapsho
 
 fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Capture) {
     let Some(session) = state.sessions.get_mut(&key) else { return };
-    let Capture { id, root, changed, left_out, pruned } = captured;
+    let Capture { id, root, mut changed, left_out, pruned } = captured;
     session.undo.refused = None;
     session.undo.left_out = left_out;
     match moment {
@@ -181,17 +172,13 @@ fn on_captured(state: &mut State, key: SessionKey, moment: Moment, captured: Cap
             session.undo.pending = None;
             let is_of_turn = |item: &crate::core::Item| item.turn >= turn;
             let mut items = session.transcript.items().iter().rev().take_while(|item| is_of_turn(item));
-            let is_applied = std::mem::take(&mut session.undo.is_applying);
-            let is_late = !is_applied && items.any(|item| matches!(item.body, ItemBody::Tool(_)));
-            note(session, SnapshotRecord::Before { turn, id, is_late, is_applied });
+            let is_late = items.any(|item| matches!(item.body, ItemBody::Tool(_)));
+            note(session, SnapshotRecord::Before { turn, id, is_late });
         }
         Moment::After(turn) => {
-            let is_applied = session.undo.is_applied();
             note(session, SnapshotRecord::After { turn, id, files: changed.len() });
-            if !is_applied {
-                unreported::tell(state, key, turn, &root, &changed);
-                held::on_disk_changed(state, key, turn, &changed);
-            }
+            held::on_disk_changed(state, key, &root, &mut changed);
+            unreported::tell(state, key, turn, &root, &changed);
         }
         Moment::Early | Moment::Before(_) => {}
     }
@@ -368,7 +355,7 @@ fn on_restored(state: &mut State, key: SessionKey, restored: Result<Restored, St
     }
 }
 
-fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
+pub(super) fn read_git(state: &State, key: SessionKey, cx: &mut Cx) {
     if let Some(session) = state.sessions.get(&key) {
         cx.effects.push(Effect::ReadGit { session: key, folder: session.workspace.cwd.clone() });
     }
@@ -389,7 +376,7 @@ pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
     let (mut held, free): (Vec<_>, Vec<_>) = before.into_iter().partition(|(conn, _)| agents.contains(conn));
     let mut effects: Vec<Effect> = free.into_iter().map(|(_, effect)| effect).collect();
     for effect in std::mem::take(&mut cx.effects) {
-        if let Some(conn) = changes_files(state, &effect).filter(|conn| agents.contains(conn)) {
+        if let Some(conn) = changes_files(&effect).filter(|conn| agents.contains(conn)) {
             held.push((conn, effect));
             continue;
         }
@@ -404,11 +391,8 @@ pub(in crate::core) fn hold(state: &mut State, cx: &mut Cx) {
 }
 
 /// The agent for which an effect may change files. Reads wait too: they may follow a write.
-fn changes_files(state: &State, effect: &Effect) -> Option<ConnId> {
+fn changes_files(effect: &Effect) -> Option<ConnId> {
     match effect {
-        Effect::Held(HeldJob { session, task: HeldTask::Apply { .. }, .. }) => {
-            state.sessions.get(session)?.conn
-        }
         Effect::File(job) => Some(job.conn),
         Effect::Terminal(TerminalJob::Create { conn, .. })
         | Effect::Send(conn, AgentCommand::Respond(_, Response::Selected(_))) => Some(*conn),

@@ -153,7 +153,7 @@ fn flush_session(
             match note {
                 Note::Event { turn: turn @ 1.., .. } => unsaved.note(session.key, [*turn]),
                 Note::Draft(_) | Note::Queue(_) | Note::Stash(_) | Note::Held(..) => {
-                    unsaved.note(session.key, [])
+                    unsaved.note(session.key, []);
                 }
                 _ => {}
             }

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use super::recorder::saved_session;
 use super::support::*;
-use super::undo::{captured, with_undo};
+use super::undo::{captured, id, with_undo};
 use crate::core::lifecycle::operations;
 use crate::core::recording::restore::restore;
 use crate::core::*;
-use crate::model::held::{Fit, HeldChange, HeldFile, HeldNews, HeldTask};
+use crate::model::held::{Fit, HeldChange, HeldFile, HeldJob, HeldNews, HeldTask};
 use crate::model::hunk::hunks;
-use crate::model::snapshot::{Moment, Part};
+use crate::model::snapshot::{
+    Capture, Moment, Part, RestoreRecord, SnapshotJob, SnapshotNews, SnapshotRecord, SnapshotTask, Span,
+};
 use crate::model::*;
 
 const PATH: &str = "/code/shop/a.txt";
@@ -65,8 +67,12 @@ fn answer_comparison(app: &mut TestCore, disk: &str, text: &str, fit: Fit) {
         hunks: hunks(disk, text),
         fit,
     };
-    let number = app.state.next.offer;
-    app.service(ServiceEvent::Held(KEY, HeldNews::Compared(number, vec![change])));
+    compared_as(app, vec![change]);
+}
+
+fn compared_as(app: &mut TestCore, changes: Vec<HeldChange>) {
+    let number = app.session().held.review.as_ref().unwrap().comparing.unwrap();
+    app.service(ServiceEvent::Held(KEY, HeldNews::Compared(number, changes), None));
 }
 
 fn hunk(app: &TestCore, index: usize) -> Part {
@@ -78,21 +84,23 @@ fn hunk(app: &TestCore, index: usize) -> Part {
 /// The text that is to be written, if any; answers that it was.
 fn written(app: &mut TestCore, result: Result<(), String>) -> Option<String> {
     let job = app.fx.iter().find_map(|effect| match effect {
-        Effect::Held(job) => match &job.task {
-            HeldTask::Apply { change, text } => Some((change.clone(), text.clone())),
-            HeldTask::Compare { .. } => None,
-        },
+        Effect::Held(job) => Some((job, false)),
+        Effect::Snapshot(SnapshotJob { task: SnapshotTask::Apply { job, has_span }, .. }) => {
+            Some((&**job, *has_span))
+        }
         _ => None,
     });
-    let (change, text) = job?;
+    let (HeldJob { task: HeldTask::Apply { change, text }, .. }, has_span) = job? else { return None };
+    let (change, text) = (change.clone(), text.clone());
     app.fx.clear();
+    let span = has_span.then(|| Span { before: id(7), after: id(8) });
     let news = HeldNews::Applied { change, text: text.clone(), result };
-    app.service(ServiceEvent::Held(KEY, news));
+    app.service(ServiceEvent::Held(KEY, news, span));
     Some(text.as_str().to_owned())
 }
 
 #[test]
-fn the_agent_reads_its_held_files_and_a_restart_keeps_them() {
+fn held_files_are_read_back_and_survive_a_restart() {
     let mut app = holding();
     app.submit("go");
     captured(&mut app, Moment::Before(1), 1, &[]);
@@ -124,18 +132,18 @@ fn parts_are_applied_and_discarded() {
     app.fx.clear();
 
     let first = hunk(&app, 0);
-    app.flow(|state, cx| operations::apply_held(state, KEY, first, cx));
-    // It waits for the snapshot.
-    assert_eq!(written(&mut app, Ok(())), None);
-    captured(&mut app, Moment::Before(1), 1, &[]);
+    app.flow(|state, cx| operations::apply_held(state, KEY, &first, cx));
+    // Until it is written, nothing else is decided, also on another page.
+    app.flow(|state, _| operations::close_held(state, KEY));
+    app.flow(|state, cx| operations::discard_held(state, KEY, &first, cx));
+    assert_eq!(held(&app), held_as(OLD, NEW));
     let partly = "one\n2\n3\n4\n5\n";
     assert_eq!(written(&mut app, Ok(())).as_deref(), Some(partly));
-    app.expect_sent("capture After(1)");
-    captured(&mut app, Moment::After(1), 2, &["a.txt"]);
     assert_eq!(held(&app), held_as(partly, NEW));
-    // It is undone with the turn, and is neither reviewed again nor told as unreported.
+    // It is undone with the turn.
     let spans: Vec<_> = app.session().undo.undoable().map(|it| (it.turn, it.is_applied)).collect();
-    assert_eq!((spans, app.session().undo.unseen.len()), (vec![(1, true)], 0));
+    assert_eq!(spans, [(1, true)]);
+    app.flow(|state, cx| operations::review_held(state, KEY, cx));
 
     answer_comparison(&mut app, partly, NEW, Fit::Clean);
     let second = hunk(&app, 0);
@@ -144,8 +152,7 @@ fn parts_are_applied_and_discarded() {
     let draft = &app.session().draft;
     assert!(draft.starts_with("a.txt:5 ") && draft.ends_with("I discarded this change.\n"), "{draft}");
     assert_eq!(app.state.flash.as_deref(), Some("Discarded, and added to the prompt."));
-    let number = app.state.next.offer;
-    app.service(ServiceEvent::Held(KEY, HeldNews::Compared(number, Vec::new())));
+    compared_as(&mut app, Vec::new());
     assert_eq!(app.session().held.review, None);
 }
 
@@ -159,12 +166,12 @@ fn what_changed_meanwhile_is_compared_again() {
     let part = hunk(&app, 0);
     // The agent writes again: the page follows it.
     writes(&mut app, 6, Some(OLD), "six\n");
-    app.flow(|state, cx| operations::apply_held(state, KEY, part.clone(), cx));
+    app.flow(|state, cx| operations::apply_held(state, KEY, &part, cx));
     assert_eq!(written(&mut app, Ok(())), None);
     answer_comparison(&mut app, OLD, "six\n", Fit::Clean);
     app.fx.clear();
     let part = Part::from(PathBuf::from(PATH));
-    app.flow(|state, cx| operations::apply_held(state, KEY, part.clone(), cx));
+    app.flow(|state, cx| operations::apply_held(state, KEY, &part, cx));
     // The disk has changed.
     assert!(written(&mut app, Err("it was changed meanwhile".to_owned())).is_some());
     assert_eq!(held(&app), held_as(OLD, "six\n"));
@@ -172,7 +179,7 @@ fn what_changed_meanwhile_is_compared_again() {
 }
 
 #[test]
-fn a_merged_change_is_held_no_longer_once_it_is_written() {
+fn a_merged_change_is_written_once() {
     let mut app = holding();
     app.submit("go");
     captured(&mut app, Moment::Before(1), 1, &[]);
@@ -181,7 +188,7 @@ fn a_merged_change_is_held_no_longer_once_it_is_written() {
     compared(&mut app, disk, merged, Fit::Merged);
     app.fx.clear();
     let part = Part::from(PathBuf::from(PATH));
-    app.flow(|state, cx| operations::apply_held(state, KEY, part, cx));
+    app.flow(|state, cx| operations::apply_held(state, KEY, &part, cx));
     // The page is closed before it is written.
     app.flow(|state, _| operations::close_held(state, KEY));
     assert_eq!(written(&mut app, Ok(())).as_deref(), Some(merged));
@@ -197,7 +204,7 @@ fn a_refused_file_can_only_be_discarded() {
     compared(&mut app, OLD, NEW, Fit::Refused("its path has a link now".to_owned()));
     app.fx.clear();
     let part = Part::from(PathBuf::from(PATH));
-    app.flow(|state, cx| operations::apply_held(state, KEY, part.clone(), cx));
+    app.flow(|state, cx| operations::apply_held(state, KEY, &part, cx));
     assert_eq!(written(&mut app, Ok(())), None);
     app.flow(|state, cx| operations::discard_held(state, KEY, &part, cx));
     assert_eq!(held(&app), []);
@@ -217,4 +224,76 @@ fn the_user_is_told_what_is_not_held() {
     // Once.
     super::undo::turn(&mut app, 2, (2, 3), &["b.txt"]);
     assert_eq!(warnings(&app), 1);
+}
+
+#[test]
+fn a_conflict_keeps_its_base_until_it_is_decided() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, Some(OLD), NEW);
+    let disk = "uno\n2\n3\n4\n5\n";
+    compared(&mut app, disk, NEW, Fit::Conflict);
+    let first = hunk(&app, 0);
+    app.flow(|state, cx| operations::discard_held(state, KEY, &first, cx));
+    assert_eq!(held(&app), held_as(OLD, "uno\n2\n3\n4\nfive\n"));
+}
+
+#[test]
+fn too_much_is_refused_and_not_held() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, None, &"x".repeat(33 << 20));
+    assert_eq!(held(&app), []);
+    let sent = app.fx.iter().any(|effect| {
+        matches!(effect, Effect::Send(_, AgentCommand::Respond(_, Response::Error(error)))
+            if error.message.contains("32 MiB are held already"))
+    });
+    assert!(sent, "{:?}", app.fx);
+}
+
+#[test]
+fn what_was_applied_in_a_turn_is_no_unreported_change() {
+    let mut app = holding();
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    writes(&mut app, 5, Some(OLD), NEW);
+    app.end_turn(StopReason::EndTurn);
+    captured(&mut app, Moment::After(1), 1, &[]);
+    app.submit("more");
+    captured(&mut app, Moment::Before(2), 1, &[]);
+    compared(&mut app, OLD, NEW, Fit::Clean);
+    app.fx.clear();
+    let part = Part::from(PathBuf::from(PATH));
+    app.flow(|state, cx| operations::apply_held(state, KEY, &part, cx));
+    assert_eq!(written(&mut app, Ok(())).as_deref(), Some(NEW));
+    app.end_turn(StopReason::EndTurn);
+    let root = "/code/shop".into();
+    let changed = vec!["a.txt".into()];
+    let capture = Capture { id: id(2), root, changed, left_out: Vec::new(), pruned: 0 };
+    super::undo::news(&mut app, SnapshotNews::Captured(Moment::After(2), Ok(capture)));
+    assert!(app.session().undo.unseen.is_empty());
+    assert!(!app.notices().iter().any(|text| text.contains("although writes are held")));
+}
+
+#[test]
+fn a_redo_restores_only_what_its_undo_took() {
+    let mut app = with_undo();
+    let restore = |before: u8, after: u8| RestoreRecord {
+        turns: vec![1],
+        before: id(before),
+        after: id(after),
+        files: 1,
+        is_whole: true,
+    };
+    super::undo::turn(&mut app, 1, (1, 2), &["a.txt"]);
+    let undo = &mut app.session_mut().undo;
+    undo.apply(&SnapshotRecord::Undone(restore(2, 1)));
+    undo.apply(&SnapshotRecord::Applied { turn: 1, before: id(1), after: id(3) });
+    undo.apply(&SnapshotRecord::Undone(restore(3, 1)));
+    assert_eq!(undo.undoable().count(), 0);
+    undo.apply(&SnapshotRecord::Redone(restore(3, 1)));
+    let spans: Vec<_> = undo.undoable().map(|changes| changes.is_applied).collect();
+    assert_eq!(spans, [true]);
 }

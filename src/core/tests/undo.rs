@@ -406,7 +406,7 @@ fn the_record_has_all_that_undo_needs() {
     restore(&mut again, saved_session(&mut app), app.now);
     assert_eq!((&again.undo.turns, &again.undo.undone), (&known.turns, &known.undone));
     // Its changes end where the next turn begins.
-    again.undo.apply(&SnapshotRecord::Before { turn: 4, id: id(5), is_late: false, is_applied: false });
+    again.undo.apply(&SnapshotRecord::Before { turn: 4, id: id(5), is_late: false });
     let cut = again.undo.turns.last().unwrap();
     assert_eq!((cut.turn, cut.files, cut.span.after.clone()), (3, None, id(5)));
 }

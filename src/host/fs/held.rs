@@ -11,12 +11,9 @@ use super::lines::{Window, read_window};
 use super::rooted_path::{self, RootedPath};
 use super::seen::Seen;
 use super::{Files, change, read, write};
-use crate::model::held::{
-    Fit, HeldChange, HeldFile, HeldJob, HeldNews, HeldTask, Holding, MAX_ALL_HELD_BYTES, MAX_HELD_BYTES,
-    MAX_HELD_FILES,
-};
+use crate::model::held::{Fit, HeldChange, HeldFile, HeldJob, HeldNews, HeldTask, Holding, MAX_HELD_BYTES};
 use crate::model::hunk::{hunks, merge};
-use crate::model::{Body, FileJob, WriteChange};
+use crate::model::{Body, FileJob, ServiceEvent, WriteChange};
 
 impl Files {
     /// Reads lines of a held file.
@@ -45,10 +42,6 @@ impl Files {
         let why = match () {
             () if content.len() as u64 > MAX_HELD_BYTES => Some("it is larger than 1 MiB"),
             () if rooted.real().to_str().is_none() => Some("its name is not UTF-8"),
-            () if held.is_none() && files.len() >= MAX_HELD_FILES => Some("500 files are held already"),
-            () if files.values().map(HeldFile::len).sum::<usize>() > MAX_ALL_HELD_BYTES => {
-                Some("32 MiB are held already")
-            }
             () => None,
         };
         if let Some(why) = why {
@@ -70,6 +63,12 @@ impl Files {
         Ok((change, HeldFile { base, text: content.into() }))
     }
 
+    /// The work of a job, for a thread that may block.
+    pub fn held_work(&self, job: HeldJob) -> impl FnOnce() -> Option<ServiceEvent> + Send + use<> {
+        let files = self.clone();
+        move || Some(ServiceEvent::Held(job.session, files.serve_held(job), None))
+    }
+
     /// Compares or applies held files. Blocks on the disk.
     pub fn serve_held(&self, HeldJob { roots, task, .. }: HeldJob) -> HeldNews {
         match task {
@@ -79,11 +78,8 @@ impl Files {
             }
             HeldTask::Apply { change, text } => {
                 let result = self.apply(&change, &roots, &text);
-                HeldNews::Applied {
-                    result: result.map_err(|error| reason(&error, &change.path)),
-                    change,
-                    text,
-                }
+                let result = result.map_err(|error| reason(&error, &change.path));
+                HeldNews::Applied { change, text, result }
             }
         }
     }

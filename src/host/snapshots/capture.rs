@@ -138,7 +138,7 @@ impl Snapshots {
         let last =
             Some(()).filter(|()| is_own && extra.is_empty() && changed.is_empty() && omitted.is_empty());
         if let Some(last) = last.and_then(|()| lock(&self.last).get(session).cloned()) {
-            let (newest, rest) = both(|| self.newest(git, session), rest);
+            let (newest, rest) = both(|| newest(git, session), rest);
             self.add_rest(&mut omitted, &rest?)?;
             let omitted = Omitted(omitted);
             if newest? == format!("{} {}", last.id, self.head()) && omitted == last.omitted {
@@ -155,14 +155,6 @@ impl Snapshots {
     /// The user's last commit, whose objects need not be copied.
     fn head(&self) -> String {
         self.borrowed().map_or_else(|| "none".to_owned(), |(_, head)| head)
-    }
-
-    /// The id of the newest snapshot of a session that is stored, and the commit whose objects were not copied.
-    fn newest(&self, git: &Git, session: &str) -> Result<String, SnapshotError> {
-        let references = format!("refs/parlor/{session}/");
-        let format = "--format=%(tree) %(contents:subject)";
-        let args = ["for-each-ref", "--sort=-refname", "--count=1", format, &references];
-        Ok(String::from_utf8_lossy(&git.run(args, Vec::new())?.stdout).trim_end().to_owned())
     }
 
     /// The paths that are not as in the index, and those that are not in it.
@@ -347,7 +339,7 @@ impl Snapshots {
         let id = git.line(doing, ["mktree"], entries.into_bytes())?;
         // The message of each commit is the user's last commit then, whose objects were not copied.
         let head = self.head();
-        let last = self.newest(git, session)?;
+        let last = newest(git, session)?;
         let reused = last.starts_with(&format!("{id} "));
         if last != format!("{id} {head}") {
             // Also when objects are no longer borrowed: the index may have some of them.
@@ -401,6 +393,14 @@ impl Snapshots {
         let pack = self.git_dir.join("objects/pack/pack");
         git.line("pack objects", [OsStr::new("pack-objects"), OsStr::new("-q"), pack.as_os_str()], ids)
     }
+}
+
+/// The id of the newest snapshot of a session that is stored, and the commit whose objects were not copied.
+fn newest(git: &Git, session: &str) -> Result<String, SnapshotError> {
+    let references = format!("refs/parlor/{session}/");
+    let format = "--format=%(tree) %(contents:subject)";
+    let args = ["for-each-ref", "--sort=-refname", "--count=1", format, &references];
+    Ok(String::from_utf8_lossy(&git.run(args, Vec::new())?.stdout).trim_end().to_owned())
 }
 
 fn captured(id: &str, omitted: Omitted, reused: bool) -> Result<Captured, SnapshotError> {

@@ -8,7 +8,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{Entry, Kind, Limits, Options, Recovered, SnapshotError, Snapshots, Span, Step, Why, capture};
+use crate::host::fs::Files;
 use crate::host::regular;
+use crate::model::held::{HeldJob, HeldNews};
 use crate::model::hunk::{Hunk, hunks};
 use crate::model::snapshot::{
     Accepted, Action, Capture, CaptureError, CaptureFault, Moment, Plan, Preview, Restored, SnapshotId,
@@ -29,6 +31,8 @@ const MAX_NAMED: usize = 8;
 #[derive(Debug)]
 pub struct SnapshotWorker {
     events: UnboundedSender<ServiceEvent>,
+    /// Writes held files.
+    files: Files,
     folders: HashMap<PathBuf, Sender<(SnapshotJob, Options)>>,
 }
 
@@ -45,8 +49,8 @@ impl Options {
 
 impl SnapshotWorker {
     /// Creates a worker that sends results to `events`.
-    pub fn new(events: UnboundedSender<ServiceEvent>) -> Self {
-        Self { events, folders: HashMap::new() }
+    pub fn new(events: UnboundedSender<ServiceEvent>, files: Files) -> Self {
+        Self { events, files, folders: HashMap::new() }
     }
 
     /// Queues a job. Never blocks. `data`: the data folder of parlor, if there is one.
@@ -57,12 +61,12 @@ impl SnapshotWorker {
             return;
         };
         let options = Options::of(&job.rules, data.to_owned(), home);
-        let events = self.events.clone();
+        let (events, files) = (self.events.clone(), self.files.clone());
         let jobs = self.folders.entry(job.folder.clone()).or_insert_with(|| {
             let (sender, receiver) = channel();
             let spawned = std::thread::Builder::new()
                 .name("snapshots".to_owned())
-                .spawn(move || work(&receiver, &events));
+                .spawn(move || work(&receiver, &events, &files));
             // Without a thread, the job that is sent now fails, and is reported below.
             drop(spawned);
             sender
@@ -75,10 +79,19 @@ impl SnapshotWorker {
     }
 }
 
-fn work(jobs: &Receiver<(SnapshotJob, Options)>, events: &UnboundedSender<ServiceEvent>) {
+fn work(jobs: &Receiver<(SnapshotJob, Options)>, events: &UnboundedSender<ServiceEvent>, files: &Files) {
     let mut folder = Folder::default();
     while let Ok((job, options)) = jobs.recv() {
-        let news = match folder.open(&job.folder, options) {
+        let opened = folder.open(&job.folder, options);
+        if let SnapshotTask::Apply { job: held, has_span } = &job.task {
+            // Without snapshots, it is written all the same.
+            let has_span = *has_span && opened.is_ok();
+            if events.send(folder.write_held(job.session, held, has_span, files)).is_err() {
+                return;
+            }
+            continue;
+        }
+        let news = match opened {
             Ok(recovered) => {
                 if let Some(text) = recovered {
                     let _ = events.send(ServiceEvent::Snapshot(job.session, SnapshotNews::Recovered(text)));
@@ -113,6 +126,10 @@ fn failure(job: &SnapshotJob, error: &SnapshotError) -> ServiceEvent {
         }
         SnapshotTask::Restore(..) => SnapshotNews::Restored(Err(text)),
         SnapshotTask::Accept { part, .. } => SnapshotNews::Accepted(part.path.clone(), Err(text)),
+        SnapshotTask::Apply { job: held, .. } => {
+            let news = HeldNews::failed(held, text.trim_end_matches('.'));
+            return ServiceEvent::Held(job.session, news, None);
+        }
     };
     ServiceEvent::Snapshot(job.session, news)
 }
@@ -151,13 +168,31 @@ impl Folder {
         }))
     }
 
+    /// The name of a session in the store.
+    fn name(&mut self, key: SessionKey) -> String {
+        let new_name = || format!("{}-{}-{:x}", std::process::id(), key.0, capture::unix_micros());
+        self.names.entry(key).or_insert_with(new_name).clone()
+    }
+
+    fn write_held(&mut self, key: SessionKey, job: &HeldJob, has_span: bool, files: &Files) -> ServiceEvent {
+        let name = self.name(key);
+        let snapshots = self.open.as_ref().filter(|_| has_span).map(|(_, snapshots)| snapshots);
+        let extra: Vec<PathBuf> = job.path().map(Path::to_owned).into_iter().collect();
+        let capture = || snapshots?.capture(&name, &extra).ok();
+        let before = capture();
+        let news = files.serve_held(job.clone());
+        let is_written = matches!(news, HeldNews::Applied { result: Ok(()), .. });
+        let after = || capture().filter(|_| is_written);
+        let span = before.and_then(|before| Some(Span { before: before.id, after: after()?.id }));
+        ServiceEvent::Held(key, news, span)
+    }
+
     fn serve(&mut self, job: &SnapshotJob) -> Result<SnapshotNews, SnapshotError> {
+        let name = &self.name(job.session);
         let Some((_, snapshots)) = &self.open else {
             return Err(SnapshotError::Failed("The snapshots are not open".to_owned()));
         };
         let key = job.session;
-        let new_name = || format!("{}-{}-{:x}", std::process::id(), key.0, capture::unix_micros());
-        let name = self.names.entry(key).or_insert_with(new_name);
         match &job.task {
             SnapshotTask::Capture { moment, extra } => {
                 let captured = snapshots.capture(name, extra)?;
@@ -198,6 +233,7 @@ impl Folder {
                 let base = snapshots.accept(name, plan, part)?;
                 Ok(SnapshotNews::Accepted(part.path.clone(), Ok(Accepted { turn: *turn, base })))
             }
+            SnapshotTask::Apply { .. } => Err(SnapshotError::Failed("`write_held` serves it".to_owned())),
             SnapshotTask::Restore(plan, parts) => {
                 let plan = snapshots.limited_to(plan, parts)?;
                 let chosen: Vec<PathBuf> = parts.iter().map(|part| part.path.clone()).collect();

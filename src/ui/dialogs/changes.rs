@@ -35,7 +35,7 @@ const LIST_FROM_COLS: u16 = 84;
 const MIN_LIST: u16 = 24;
 const MAX_LIST: u16 = 44;
 /// Maximum number of lines of a change that are shown in plain text mode.
-const MAX_PLAIN_LINES: usize = 200;
+const MAX_PLAIN_LINES: usize = 2_000;
 /// Rows above a hunk after jumping to it.
 const ROWS_ABOVE: usize = 3;
 
@@ -198,8 +198,10 @@ impl Files<'_> {
     }
 }
 
-/// A file of a page as text: its name, its notes, and the lines of a hunk or of all changes.
-pub(super) fn write_file(out: &mut String, file: &ChangedFile, hunk: Option<&Hunk>, note: &str) {
+/// A file of a page as text: its name, its notes, and the lines of a hunk or of all changes. Returns whether all of them
+/// are there.
+pub(super) fn write_file(out: &mut String, file: &ChangedFile, hunk: Option<&Hunk>, note: &str) -> bool {
+    let mut is_whole = true;
     let _ = writeln!(out, "{}", text::reveal_line(&file.path.to_string_lossy()));
     if !note.is_empty() {
         let _ = writeln!(out, "{note}");
@@ -210,12 +212,14 @@ pub(super) fn write_file(out: &mut String, file: &ChangedFile, hunk: Option<&Hun
         let all = hunk.map_or_else(|| hunk::hunks(old, new), |hunk| vec![hunk.clone()]);
         let (lines, more) = hunk::patch_lines(old, new, &all, MAX_PLAIN_LINES);
         for line in lines {
-            let _ = writeln!(out, "  {}", text::one_line(&line));
+            let _ = writeln!(out, "  {}", text::reveal_line(&line));
         }
         if more > 0 {
-            let _ = writeln!(out, "  … {more} more lines");
+            is_whole = false;
+            let _ = writeln!(out, "  … {more} more lines. They are shown on the screen only.");
         }
     }
+    is_whole
 }
 
 /// Draws the head, the notes, the list of files and the changes of the selected one. Returns the place of the changes.

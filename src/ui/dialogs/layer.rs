@@ -26,15 +26,15 @@ pub enum Flow {
     Pass,
 }
 
-/// An open dialog: its data, keys and drawing.
-///
-/// While a dialog handles a key it is not on the stack, so that it can open others above its own place.
 /// A page as text. Each answer has its label, and what it does.
 pub struct PlainPage {
     pub text: String,
     pub answers: Vec<(String, Vec<Action>)>,
 }
 
+/// An open dialog: its data, keys and drawing.
+///
+/// While a dialog handles a key it is not on the stack, so that it can open others above its own place.
 pub trait Layer: Any + Debug {
     fn title(&self, state: &State) -> String;
 

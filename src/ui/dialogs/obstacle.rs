@@ -1,7 +1,7 @@
 //! Which commands are available: the palette omits the others, and a key for one of them shows the reason.
 
 use crate::core::lifecycle::operations;
-use crate::core::state::lookup::{has_models, has_modes, mode_option, model_option};
+use crate::core::state::lookup::{has_models, has_modes, mode_option, model_option, root_of};
 use crate::core::state::outline::is_running;
 use crate::core::state::tab;
 use crate::core::{ConnPhase, Item, Session, SessionPhase, State, Turn};
@@ -72,7 +72,13 @@ pub fn obstacle(state: &State, action: Action) -> Option<&'static str> {
         Action::ToggleApproveAll if session.parent.is_some() => {
             Some("Requests are approved in the parent session.")
         }
-        Action::ReviewHeld => unless(!session.held.files.is_empty(), "No writes are held."),
+        Action::ReviewHeld if session.read_only.is_some() => {
+            Some("Continue the session first, with a prompt.")
+        }
+        Action::ReviewHeld => {
+            let root = state.sessions.get(&root_of(state, session.key));
+            unless(root.is_some_and(|root| !root.held.files.is_empty()), "No writes are held.")
+        }
         Action::OpenConnection | Action::ToggleApproveAll => {
             unless(session.conn.is_some(), "No agent running.")
         }

@@ -1,14 +1,17 @@
 //! The review of changes, hunk by hunk: of what the turns of a session have changed on the disk, or of writes that are held.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use ratatui::layout::{Position, Rect};
 
 use crate::config::keymap::Context;
 use crate::core::lifecycle::operations;
 use crate::core::state::changes::{ChangePart, ChangedFile};
+use crate::core::state::lookup;
 use crate::core::{Cx, HeldReview, Offer, RestoreOf, Session, State};
+use crate::guard;
 use crate::model::held::{Fit, HeldChange};
 use crate::model::hunk::Hunk;
 use crate::model::snapshot::{Action as Restore, Part, Preview, Step, shown_path};
@@ -42,6 +45,8 @@ pub struct ReviewPage {
     selected: usize,
     /// The selected hunk of the selected file.
     hunk: usize,
+    /// When the agent changed the selected hunk while it was shown.
+    changed_at: Option<Instant>,
 }
 
 /// What is reviewed.
@@ -127,7 +132,7 @@ pub fn open(app: &mut App, key: SessionKey) {
         None => app.layers.retain::<ReviewPage>(|page| page.key != key || page.of != Of::Disk),
         Some(Offer { what: RestoreOf::Unaccepted { through }, preview: Some(preview), number, .. }) => {
             let (notes, files) = (notes(&app.state, session, *through), files(preview, session));
-            show(app, ReviewPage { key, of: Of::Disk, number: *number, notes, files, selected: 0, hunk: 0 });
+            show(app, ReviewPage::new(key, Of::Disk, *number, notes, files));
             if let Some(session) = app.state.sessions.get_mut(&key) {
                 session.undo.unseen.clear();
             }
@@ -136,39 +141,62 @@ pub fn open(app: &mut App, key: SessionKey) {
     }
 }
 
-/// The same for the writes that are held.
-pub fn open_held(app: &mut App, key: SessionKey) {
-    let session = app.state.sessions.get(&key).filter(|_| app.state.active == key);
-    match session.map(|session| (session, &session.held.review)) {
-        Some((_, Some(HeldReview { changes: None, .. }))) => {}
-        Some((session, Some(HeldReview { changes: Some(changes), number, .. }))) => {
-            let files = changes.iter().map(|change| held_file(change, session)).collect();
-            let notes = vec!["Not on disk: commands do not see it.".to_owned()];
-            show(app, ReviewPage { key, of: Of::Held, number: *number, notes, files, selected: 0, hunk: 0 });
-        }
-        _ => app.layers.retain::<ReviewPage>(|page| page.key != key || page.of != Of::Held),
+/// The same for the writes that are held. Only the user opens the page, and in the session or in one of its subagents.
+pub fn open_held(app: &mut App, key: SessionKey, now: Instant) {
+    let is_open = app.layers.all::<ReviewPage>().any(|page| (page.key, page.of) == (key, Of::Held));
+    let is_active = lookup::root_of(&app.state, app.state.active) == key;
+    let Some(session) = app.state.sessions.get_mut(&key) else { return };
+    let may_open =
+        is_active && session.held.review.as_ref().is_some_and(|review| is_open || review.is_opening);
+    if !may_open {
+        operations::close_held(&mut app.state, key);
+        return app.layers.retain::<ReviewPage>(|page| (page.key, page.of) != (key, Of::Held));
     }
+    let Some(HeldReview { changes: Some(changes), number, is_opening, is_unasked, .. }) =
+        &mut session.held.review
+    else {
+        return;
+    };
+    let (number, changes) = (*number, changes.clone());
+    *is_opening = false;
+    let is_unasked = std::mem::take(is_unasked);
+    let files = changes.iter().map(|change| held_file(change, key)).collect();
+    let notes = vec!["Not on disk: commands do not see it.".to_owned()];
+    let page = ReviewPage::new(key, Of::Held, number, notes, files);
+    show(app, ReviewPage { changed_at: is_unasked.then_some(now), ..page });
 }
 
+/// Shows a page, or updates it. There is only one.
 fn show(app: &mut App, mut page: ReviewPage) {
-    match app.layers.find_mut::<ReviewPage>() {
-        Some(shown) if shown.of == page.of => {
-            page.follow(shown);
-            *shown = page;
-        }
-        _ => {
-            app.layers.push(page);
-            app.state.clear_flash();
-        }
+    let shown = app.layers.find_mut::<ReviewPage>();
+    if let Some(shown) = shown.filter(|shown| (shown.key, shown.of) == (page.key, page.of)) {
+        page.follow(shown);
+        let is_same = page.shown_part() == shown.shown_part();
+        page.changed_at = if is_same { shown.changed_at } else { page.changed_at };
+        *shown = page;
+        return;
+    }
+    if let Some((key, of)) = app.layers.find_mut::<ReviewPage>().map(|other| (other.key, other.of)) {
+        end(app, key, of);
+        app.layers.close::<ReviewPage>();
+    }
+    app.layers.push(page);
+    app.state.clear_flash();
+}
+
+fn end(app: &mut App, key: SessionKey, of: Of) {
+    match of {
+        Of::Disk => drop_offer(app, key),
+        Of::Held => operations::close_held(&mut app.state, key),
     }
 }
 
-fn held_file(change: &HeldChange, session: &Session) -> ReviewedFile {
+fn held_file(change: &HeldChange, key: SessionKey) -> ReviewedFile {
     let diff = FileDiff {
         path: change.path.clone(),
         change: DiffChange::Texts { old: change.disk.clone(), new: change.text.clone() },
     };
-    let part = ChangePart { diff, position: Some(DiffPosition::Whole), item: (session.key, ItemId(0)) };
+    let part = ChangePart { diff, position: Some(DiffPosition::Whole), item: (key, ItemId(0)) };
     let note = match &change.fit {
         Fit::Clean => String::new(),
         Fit::Merged => "The file has changed on the disk since. Those changes stay.".to_owned(),
@@ -228,6 +256,16 @@ fn files(preview: &Preview, session: &Session) -> Vec<ReviewedFile> {
 }
 
 impl ReviewPage {
+    fn new(key: SessionKey, of: Of, number: u64, notes: Vec<String>, files: Vec<ReviewedFile>) -> Self {
+        Self { key, of, number, notes, files, selected: 0, hunk: 0, changed_at: None }
+    }
+
+    /// What a key would decide about.
+    fn shown_part(&self) -> Option<(&Path, &ChangedFile, Option<&Hunk>)> {
+        let file = self.files.get(self.selected)?;
+        Some((&file.path, &file.shown, file.hunks.get(self.hunk)))
+    }
+
     /// Selects what the page before it had selected, or what comes after that.
     fn follow(&mut self, before: &Self) {
         let Some(file) = before.files.get(before.selected) else { return };
@@ -271,7 +309,7 @@ impl ReviewPage {
     fn accept(&self, app: &mut App, is_whole: bool, cx: &mut Cx) {
         match (self.part(is_whole), self.of) {
             (Some((_, part)), Of::Disk) => operations::accept_part(&mut app.state, self.key, part, cx),
-            (Some((_, part)), Of::Held) => operations::apply_held(&mut app.state, self.key, part, cx),
+            (Some((_, part)), Of::Held) => operations::apply_held(&mut app.state, self.key, &part, cx),
             (None, _) => {}
         }
     }
@@ -336,6 +374,7 @@ impl Layer for ReviewPage {
     fn plain(&self) -> Option<PlainPage> {
         let file = self.files.get(self.selected)?;
         let hunk = file.hunks.get(self.hunk);
+        let mut is_shown = true;
         let mut text = format!("{}, file {} of {}", self.title(), self.selected + 1, self.files.len());
         if hunk.is_some() {
             let _ = write!(text, ", hunk {} of {}", self.hunk + 1, file.hunks.len());
@@ -344,16 +383,16 @@ impl Layer for ReviewPage {
         for note in &self.notes {
             let _ = writeln!(text, "{note}");
         }
-        write_file(&mut text, &file.shown, hunk, &file.note);
+        is_shown &= write_file(&mut text, &file.shown, hunk, &file.note);
         let what = if hunk.is_some() { "hunk" } else { "file" };
         let (accept, reject) = self.verbs();
         let label = |verb: &str, what: &str| format!("{}{} {what}", verb[..1].to_uppercase(), &verb[1..]);
-        let mut answers = vec![
-            (label(accept, what), vec![Action::AcceptHunk]),
-            (label(reject, what), vec![Action::RejectHunk]),
-        ];
+        let mut answers = vec![(label(reject, what), vec![Action::RejectHunk])];
+        // What was not printed is not accepted.
+        if is_shown {
+            answers.insert(0, (label(accept, what), vec![Action::AcceptHunk]));
+        }
         if file.hunks.len() > 1 {
-            answers.push((label(accept, "file"), vec![Action::AcceptFile]));
             answers.push((label(reject, "file"), vec![Action::RejectFile]));
         }
         answers.push(("Next".to_owned(), vec![Action::NextHunk]));
@@ -363,6 +402,14 @@ impl Layer for ReviewPage {
 
     fn on_action(&mut self, app: &mut App, action: Action, cx: &mut Cx) -> Flow {
         let count = self.files.len();
+        let decides = matches!(
+            action,
+            Action::AcceptHunk | Action::AcceptFile | Action::RejectHunk | Action::RejectFile
+        );
+        if decides && self.changed_at.is_some_and(|at| !guard::has_passed(Some(at), cx.now)) {
+            notify(&mut app.state, "The agent has just changed this. Check it again.", cx);
+            return Flow::Stay;
+        }
         match action {
             Action::NextField => self.select(moved(self.selected, 1, count)),
             Action::PreviousField => self.select(moved(self.selected, -1, count)),
@@ -381,10 +428,7 @@ impl Layer for ReviewPage {
     }
 
     fn on_close(&self, app: &mut App, _cx: &mut Cx) {
-        match self.of {
-            Of::Disk => drop_offer(app, self.key),
-            Of::Held => operations::close_held(&mut app.state, self.key),
-        }
+        end(app, self.key, self.of);
     }
 
     fn stays_with_tab(&self) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file that somebody else changed since is not chosen unless the user chooses it.
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -40,6 +41,8 @@ pub struct UndoPage {
     notes: Vec<String>,
     files: Vec<RestoredFile>,
     selected: usize,
+    /// The files as text, once they were needed.
+    plain: OnceCell<Vec<String>>,
 }
 
 #[derive(Debug)]
@@ -115,6 +118,7 @@ pub fn open(app: &mut App, key: SessionKey) {
         ),
         files: files(preview, key),
         selected: 0,
+        plain: OnceCell::new(),
     };
     app.layers.open(page);
 }
@@ -247,9 +251,17 @@ impl Layer for UndoPage {
         for note in &self.notes {
             let _ = writeln!(text, "{note}");
         }
-        for file in &self.files {
+        let shown = self.plain.get_or_init(|| {
+            let shown = |file: &RestoredFile| {
+                let mut text = String::new();
+                write_file(&mut text, &file.shown, None, &file.note);
+                text
+            };
+            self.files.iter().map(shown).collect()
+        });
+        for (file, shown) in self.files.iter().zip(shown) {
             text.push_str(if file.is_chosen { "[x] " } else { "[ ] " });
-            write_file(&mut text, &file.shown, None, &file.note);
+            text.push_str(shown);
         }
         let count = self.files.iter().filter(|file| file.is_chosen).count();
         let restore = (format!("Restore {}", counted(count, "file", "files")), vec![Action::RestoreFiles]);

@@ -84,7 +84,7 @@ fn the_rest_of_a_session_names_the_saved_part() {
     let saved = fixture.record("/here", "one", "the answer");
     let (file, message) = lose(&fixture, Some(&saved), "PRAGMA user_version = 999");
     assert!(message.contains("Earlier turns could not be read"), "{message}");
-    mend(&fixture, "PRAGMA user_version = 2");
+    mend(&fixture, "PRAGMA user_version = 3");
     let reported = fixture.run(&["import", &file]);
     let uid = reported.trim_end_matches(".\n").rsplit_once(' ').unwrap().1;
     let shown = fixture.run(&["show", uid]);

@@ -1,36 +1,41 @@
 //! The state of the writes that are held until the user applies them.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::Body;
-use crate::model::held::{HeldChange, HeldFile, HeldFiles};
-use crate::model::snapshot::Part;
+use crate::model::held::{HeldChange, HeldFiles};
 
 /// The held files of a session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Held {
     pub files: Arc<HeldFiles>,
     pub review: Option<HeldReview>,
-    /// The last turn in which held writes were applied.
-    pub(in crate::core) applied_in: Option<u32>,
-    /// The last turn in which the user was told that a command does not see them.
-    pub(in crate::core) told_in: Option<u32>,
-    /// Whether the user was told that the disk changed in spite of it.
+    /// Whether a part is being written to the disk.
+    pub is_applying: bool,
+    /// What was applied in the running turn.
+    pub(in crate::core) applied: BTreeSet<PathBuf>,
+    /// The last turn with a notice that a command does not see them.
+    pub(in crate::core) noticed_in: Option<u32>,
+    /// Whether there was a warning that the disk changed in spite of it.
     pub(in crate::core) has_warned: bool,
 }
 
 /// A review of held files.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct HeldReview {
-    /// Unique among offers.
+    /// Unique among offers; another one when the changes are others.
     pub number: u64,
-    /// `None` while they are compared with the disk.
+    /// In the order of their paths; `None` until they are compared with the disk.
     pub changes: Option<Vec<HeldChange>>,
-    /// Whether files changed while they were compared.
-    pub is_stale: bool,
-    /// The part that is being applied.
-    pub part: Option<Part>,
+    /// The number of the running comparison.
+    pub comparing: Option<u64>,
+    /// What has to be compared after that.
+    pub stale: BTreeSet<PathBuf>,
+    /// Whether the user has asked for it, and it is not shown yet.
+    pub is_opening: bool,
+    /// Whether the agent has changed what is shown.
+    pub is_unasked: bool,
 }
 
 impl Held {
@@ -38,12 +43,5 @@ impl Held {
     pub(in crate::core) fn change(&self, path: &Path) -> Option<&HeldChange> {
         let change = self.review.as_ref()?.changes.as_ref()?.iter().find(|change| change.path == path)?;
         (self.files.get(path) == Some(&change.held)).then_some(change)
-    }
-}
-
-impl HeldFile {
-    /// What is still held when the disk has this text; `None`: nothing.
-    pub(in crate::core) fn on(disk: Option<Body>, text: Body) -> Option<Self> {
-        (disk.as_ref() != Some(&text)).then_some(Self { base: disk, text })
     }
 }

@@ -25,8 +25,6 @@ pub struct Undo {
     pub(in crate::core) running: Option<u32>,
     /// The turn before which the folder is still being captured; what may change files waits for it.
     pub(in crate::core) pending: Option<u32>,
-    /// Whether the snapshot that is pending is one before held writes are applied.
-    pub(in crate::core) is_applying: bool,
     /// The snapshot after the last turn is being captured; `true`: the user waits for it, to undo the turn.
     pub after: Option<bool>,
     /// Whether a snapshot was captured or requested since parlor started.
@@ -61,7 +59,8 @@ pub struct TurnChanges {
     pub is_late: bool,
     /// Whether these are the held writes of turns until this one, which the user has reviewed.
     pub is_applied: bool,
-    pub is_undone: bool,
+    /// How many restores could be undone before the one that undid it; `None`: it is not undone.
+    pub undone_at: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +68,6 @@ struct Before {
     turn: u32,
     id: SnapshotId,
     is_late: bool,
-    is_applied: bool,
 }
 
 /// What can be restored.
@@ -109,16 +107,27 @@ impl Undo {
     /// Applies what was recorded, or is recorded now.
     pub(in crate::core) fn apply(&mut self, record: &SnapshotRecord) {
         match record {
-            SnapshotRecord::Before { turn, id, is_late, is_applied } => {
+            SnapshotRecord::Before { turn, id, is_late } => {
                 // parlor ended during the turn before, or its last snapshot failed.
                 self.close(id, None);
-                self.before =
-                    Some(Before { turn: *turn, id: id.clone(), is_late: *is_late, is_applied: *is_applied });
+                self.before = Some(Before { turn: *turn, id: id.clone(), is_late: *is_late });
             }
             SnapshotRecord::After { turn, id, files } => {
                 if self.before.as_ref().is_some_and(|before| before.turn == *turn) {
                     self.close(id, Some(*files));
                 }
+            }
+            SnapshotRecord::Applied { turn, before, after } => {
+                let span = Span { before: before.clone(), after: after.clone() };
+                let (turn, files) = (*turn, Some(1));
+                self.turns.push(TurnChanges {
+                    turn,
+                    span,
+                    files,
+                    is_late: false,
+                    is_applied: true,
+                    undone_at: None,
+                });
             }
             SnapshotRecord::Undone(restore) => {
                 self.mark(restore, true);
@@ -134,36 +143,39 @@ impl Undo {
         }
     }
 
-    /// Whether the snapshot that the next one belongs to is one before held writes were applied.
-    pub(in crate::core) fn is_applied(&self) -> bool {
-        self.before.as_ref().is_some_and(|before| before.is_applied)
-    }
-
     fn close(&mut self, after: &SnapshotId, files: Option<usize>) {
-        let Some(Before { turn, id, is_late, is_applied }) = self.before.take() else { return };
+        let Some(Before { turn, id, is_late }) = self.before.take() else { return };
         if id != *after && files != Some(0) {
             let span = Span { before: id, after: after.clone() };
-            self.turns.push(TurnChanges { turn, span, files, is_late, is_applied, is_undone: false });
+            self.turns.push(TurnChanges { turn, span, files, is_late, is_applied: false, undone_at: None });
         }
     }
 
+    /// Marks the changes of a restore as undone, or as redone. A turn can have several changes.
     fn mark(&mut self, restore: &RestoreRecord, is_undone: bool) {
+        let depth = self.undone.len();
         let of_it = |changes: &&mut TurnChanges| restore.turns.contains(&changes.turn);
         for changes in self.turns.iter_mut().filter(of_it).filter(|_| restore.is_whole || !is_undone) {
-            changes.is_undone = is_undone;
+            match changes.undone_at {
+                None if is_undone => changes.undone_at = Some(depth),
+                Some(at) if !is_undone && at + 1 == depth => changes.undone_at = None,
+                _ => {}
+            }
         }
     }
 
     /// The turns whose changes can be undone, the newest first.
     pub fn undoable(&self) -> impl Iterator<Item = &TurnChanges> {
-        self.turns.iter().rev().filter(|changes| !changes.is_undone)
+        self.turns.iter().rev().filter(|changes| changes.undone_at.is_none())
     }
 
     /// The task that plans a restore.
     pub(in crate::core) fn plan(&self, number: u64, what: &RestoreOf) -> SnapshotTask {
         let spans = match what {
             RestoreOf::Turns(turns) => {
-                let chosen = self.turns.iter().filter(|changes| turns.contains(&changes.turn));
+                let is_chosen =
+                    |changes: &&TurnChanges| turns.contains(&changes.turn) && changes.undone_at.is_none();
+                let chosen = self.turns.iter().filter(is_chosen);
                 chosen.map(|changes| changes.span.clone()).collect()
             }
             RestoreOf::Undo => self
@@ -174,7 +186,7 @@ impl Undo {
                 .collect(),
             RestoreOf::Unaccepted { through } => {
                 let is_of_it = |changes: &&TurnChanges| {
-                    !changes.is_undone && !changes.is_applied && changes.turn <= *through
+                    changes.undone_at.is_none() && !changes.is_applied && changes.turn <= *through
                 };
                 let spans = self.turns.iter().filter(is_of_it);
                 let spans = spans.map(|changes| (changes.turn, changes.span.clone())).collect();

@@ -118,6 +118,7 @@ pub fn effect_line(effect: &Effect) -> Option<String> {
             SnapshotTask::Review { spans, accepted, .. } => {
                 format!("review {} without {:?}", spans.len(), accepted.keys())
             }
+            SnapshotTask::Apply { has_span, .. } => format!("apply, captured: {has_span}"),
             SnapshotTask::Accept { part, turn, .. } => {
                 format!("accept {:?} {:?} through {turn}", part.path, part.hunks)
             }

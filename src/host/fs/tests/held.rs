@@ -51,7 +51,7 @@ impl Layer {
     }
 
     fn compared(&self) -> Vec<HeldChange> {
-        let files = Arc::new(self.files.clone());
+        let files = self.files.clone();
         let HeldNews::Compared(3, changes) = self.run(HeldTask::Compare { number: 3, files }) else {
             panic!()
         };

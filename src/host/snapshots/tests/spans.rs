@@ -3,7 +3,9 @@
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
+use crate::host::fs::Files;
 use crate::host::snapshots::worker::SnapshotWorker;
+use crate::model::held::{Fit, HeldChange, HeldFile, HeldJob, HeldNews, HeldTask};
 use crate::model::snapshot::{
     CaptureFault, Moment, Part, SnapshotJob, SnapshotNews, SnapshotTask, UndoRules,
 };
@@ -100,17 +102,21 @@ struct Work {
 impl Work {
     fn new() -> Self {
         let (sender, events) = unbounded_channel();
-        Self { rig: Rig::repository(), worker: SnapshotWorker::new(sender), events }
+        Self { rig: Rig::repository(), worker: SnapshotWorker::new(sender, Files::new()), events }
     }
 
     fn run(&mut self, task: SnapshotTask) -> SnapshotNews {
+        match self.event(task) {
+            ServiceEvent::Snapshot(SessionKey(1), news) => news,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn event(&mut self, task: SnapshotTask) -> ServiceEvent {
         let rules = UndoRules { allows_network: true, ..UndoRules::default() };
         let job = SnapshotJob { session: SessionKey(1), folder: self.rig.path(), rules, task };
         self.worker.run(job, Some(&self.rig.base.path().join("data")), None);
-        let Some(ServiceEvent::Snapshot(SessionKey(1), news)) = self.events.blocking_recv() else {
-            panic!("an event")
-        };
-        news
+        self.events.blocking_recv().unwrap()
     }
 
     fn capture(&mut self, moment: Moment) -> crate::model::snapshot::Capture {
@@ -233,11 +239,39 @@ fn an_interrupted_restore_is_recovered_and_told_by_the_next_job() {
     crashes::crash_after(None);
     // parlor is started again.
     let (sender, events) = unbounded_channel();
-    (work.worker, work.events) = (SnapshotWorker::new(sender), events);
+    (work.worker, work.events) = (SnapshotWorker::new(sender, Files::new()), events);
     let SnapshotNews::Recovered(text) =
         work.run(SnapshotTask::Capture { moment: Moment::Early, extra: vec![] })
     else {
         panic!()
     };
     assert!(text.starts_with("An interrupted restore was "), "{text}");
+}
+
+#[test]
+fn an_applied_file_is_captured_before_and_after() {
+    let mut work = Work::new();
+    work.rig.write(".gitignore", "ignored\n");
+    work.rig.write("ignored", "old\n");
+    let change = HeldChange {
+        path: work.rig.path().join("ignored"),
+        held: HeldFile { base: Some("old\n".into()), text: "new\n".into() },
+        disk: Some("old\n".into()),
+        text: "new\n".into(),
+        hunks: Vec::new(),
+        fit: Fit::Clean,
+    };
+    let task = HeldTask::Apply { change: Box::new(change), text: "new\n".into() };
+    let held = HeldJob { session: SessionKey(1), roots: vec![work.rig.path()], task };
+    let job = Box::new(held);
+    let event = work.event(SnapshotTask::Apply { job: job.clone(), has_span: true });
+    let ServiceEvent::Held(_, HeldNews::Applied { result: Ok(()), .. }, Some(span)) = event else {
+        panic!("{event:?}")
+    };
+    assert_eq!(work.rig.text("ignored"), "new\n");
+    let SnapshotNews::Planned(7, Ok(preview)) = work.run(plan_of(span)) else { panic!() };
+    assert_eq!(all(&preview.plan), [PathBuf::from("ignored")]);
+    // It has changed since.
+    let event = work.event(SnapshotTask::Apply { job, has_span: true });
+    assert!(matches!(event, ServiceEvent::Held(_, HeldNews::Applied { result: Err(_), .. }, None)));
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::core::{Effect, HeldReview, Offer, TurnChanges};
-use crate::model::held::{Fit, HeldChange, HeldFile, HeldTask};
+use crate::model::held::{Fit, HeldChange, HeldFile, HeldJob, HeldTask};
 use crate::model::snapshot::{Plan, SnapshotTask, Span, UndoRules};
 use crate::model::{Body, DiffChange, FileDiff};
 use crate::ui::dialogs::testkit::Rig;
@@ -51,7 +51,7 @@ fn offer(app: &mut App, preview: Option<Preview>) {
         files: Some(4),
         is_late: true,
         is_applied: false,
-        is_undone: false,
+        undone_at: None,
     }];
     let what = RestoreOf::Unaccepted { through: 2 };
     let number = session.undo.offer.as_ref().map_or(1, |offer| offer.number + 1);
@@ -244,8 +244,9 @@ fn held(app: &mut App) {
     let session = app.state.sessions.get_mut(&key).unwrap();
     let files = changes.iter().map(|change| (change.path.clone(), change.held.clone())).collect();
     session.held.files = std::sync::Arc::new(files);
-    session.held.review = Some(HeldReview { number: 1, changes: Some(changes), ..HeldReview::default() });
-    open_held(app, key);
+    session.held.review =
+        Some(HeldReview { number: 1, changes: Some(changes), is_opening: true, ..HeldReview::default() });
+    open_held(app, key, Instant::now());
 }
 
 #[test]
@@ -264,10 +265,7 @@ fn keys_apply_or_discard_what_is_held() {
     rig.act(Action::NextHunk);
     let effects = rig.act(Action::AcceptHunk);
     let applied = effects.iter().find_map(|effect| match effect {
-        Effect::Held(job) => match &job.task {
-            HeldTask::Apply { text, .. } => Some(text.as_str().to_owned()),
-            HeldTask::Compare { .. } => None,
-        },
+        Effect::Held(HeldJob { task: HeldTask::Apply { text, .. }, .. }) => Some(text.as_str().to_owned()),
         _ => None,
     });
     assert_eq!(applied, Some(numbered(&[(20, "twenty")])));
@@ -295,8 +293,44 @@ fn a_review_is_a_question_in_plain_text_mode() {
         The file has changed on the disk since. Those changes stay.\n  -line 3\n  +three\n";
     assert_eq!(shown.text, expected);
     let labels: Vec<_> = shown.answers.iter().map(|(label, _)| label.as_str()).collect();
-    assert_eq!(labels, ["Apply hunk", "Discard hunk", "Apply file", "Discard file", "Next", "Previous"]);
+    assert_eq!(labels, ["Apply hunk", "Discard hunk", "Discard file", "Next", "Previous"]);
     rig.act(Action::NextField);
     let labels: Vec<_> = page(&rig).answers.into_iter().map(|(label, _)| label).collect();
     assert_eq!(labels, ["Apply file", "Discard file", "Next", "Previous"]);
+}
+
+#[test]
+fn a_key_does_not_apply_what_has_just_changed() {
+    let mut rig = Rig::new();
+    held(&mut rig.app);
+    let now = rig.now;
+    let update = |rig: &mut Rig, text: &str, is_unasked: bool| {
+        let key = rig.app.state.active;
+        let review = rig.app.state.sessions.get_mut(&key).unwrap().held.review.as_mut().unwrap();
+        let change = &mut review.changes.as_mut().unwrap()[0];
+        (change.text, review.is_unasked) = (text.into(), is_unasked);
+        change.hunks = crate::model::hunk::hunks(change.disk.as_ref().unwrap(), text);
+        open_held(&mut rig.app, key, now);
+    };
+    update(&mut rig, "swapped\n", true);
+    rig.act_now(Action::AcceptHunk);
+    assert_eq!(flash(&rig), "The agent has just changed this. Check it again.");
+    // A second later.
+    rig.act(Action::RejectHunk);
+    assert_eq!(flash(&rig), "Discarded, and added to the prompt.");
+}
+
+#[test]
+fn a_page_of_held_writes_opens_only_for_the_user() {
+    let mut rig = Rig::new();
+    held(&mut rig.app);
+    let key = rig.app.state.active;
+    let shown = |rig: &Rig| rig.app.layers.len();
+    assert_eq!(shown(&rig), 1);
+    let review = rig.app.state.sessions.get(&key).unwrap().held.review.clone();
+    rig.act(Action::Escape);
+    rig.app.state.sessions.get_mut(&key).unwrap().held.review = review;
+    open_held(&mut rig.app, key, Instant::now());
+    assert_eq!(shown(&rig), 0);
+    assert!(rig.app.state.sessions.get(&key).unwrap().held.review.is_none());
 }

@@ -44,7 +44,7 @@ fn turn(turn: u32, is_late: bool) -> TurnChanges {
         files: Some(4),
         is_late,
         is_applied: false,
-        is_undone: false,
+        undone_at: None,
     }
 }
 
@@ -161,7 +161,7 @@ fn undo_and_redo_say_why_there_is_nothing_to_do() {
 fn undo_takes_back_the_last_turn_with_changes() {
     let mut rig = rig();
     rig.act(Action::Escape);
-    rig.session().undo.turns[1].is_undone = true;
+    rig.session().undo.turns[1].undone_at = Some(0);
     rig.act(Action::UndoTurn);
     let offer = rig.session().undo.offer.clone().unwrap();
     assert_eq!((offer.what, offer.preview), (RestoreOf::Turns(vec![1]), None));
