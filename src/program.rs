@@ -296,14 +296,16 @@ impl Start {
 pub fn try_sandbox(wanted: &Sandbox) -> Result<String, String> {
     let mut arguments = wanted.to_arguments();
     arguments.push("--".into());
-    run_sandbox_command(&arguments)
+    run_sandbox_command(&[], &arguments)
 }
 
-/// Runs the command that enters a sandbox; returns its output, or its error.
+/// Runs the command that enters a sandbox, by a tool if there is one; returns its output, or its error.
 #[expect(clippy::disallowed_methods, reason = "the one place that starts programs")]
-pub fn run_sandbox_command(arguments: &[OsString]) -> Result<String, String> {
-    let mut command = Command::new(sandbox::own_program());
-    command.arg(SANDBOX_COMMAND).args(arguments).stdin(Stdio::null());
+pub fn run_sandbox_command(tool: &[OsString], arguments: &[OsString]) -> Result<String, String> {
+    let own = [sandbox::own_program().into(), SANDBOX_COMMAND.into()];
+    let mut all = tool.iter().chain(&own).chain(arguments);
+    let mut command = Command::new(all.next().unwrap_or(&own[0]));
+    command.args(all).stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let ended = spawn(&mut command).and_then(Child::wait_with_output);
     let ended = ended.map_err(|error| format!("The sandbox could not be set up: {error}."))?;

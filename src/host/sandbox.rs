@@ -5,6 +5,7 @@
 //! before the program starts, and with `required` it is not started.
 
 mod plan;
+mod profile;
 mod protected;
 mod tables;
 
@@ -17,11 +18,16 @@ use std::path::PathBuf;
 use self::plan::Plan;
 use super::os::files;
 use super::os::sandbox::{self, Cover};
-use crate::model::{SANDBOX_MISSING, SANDBOX_SET, SANDBOX_UNSET, Sandbox, SandboxMode};
+use crate::model::{SANDBOX_COMMAND, SANDBOX_MISSING, SANDBOX_SET, SANDBOX_UNSET, Sandbox, SandboxMode};
 use crate::program;
 
 /// The only argument to try whether namespaces can be entered.
 const NAMESPACES: &str = "--namespaces";
+
+/// The argument before a program if the system has put this process in the sandbox; without one, it only tries that.
+const ENTERED: &str = "--entered";
+
+const UNTESTED: &str = "The sandbox is untested on macOS.";
 
 const ADVICE: &str = "Start without a sandbox: `--sandbox=off`.";
 
@@ -33,17 +39,50 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<String, Stri
     if arguments == [NAMESPACES] {
         return sandbox::enter_namespaces().map(|()| String::new());
     }
+    if let Some((_, program)) = arguments.split_first().filter(|(first, _)| *first == ENTERED) {
+        return if program.is_empty() { Ok(String::new()) } else { Err(start(program)) };
+    }
     let (wanted, program) =
         Sandbox::of_arguments(arguments).ok_or("invalid arguments of the sandbox".to_owned())?;
+    if let Some(tool) = sandbox::profile_tool() {
+        return run_with_profile(tool, &wanted, &program);
+    }
     let (missing, unopened) = enter(&wanted).map_err(|error| format!("no sandbox: {error}. {ADVICE}"))?;
+    check(&wanted, &missing)?;
+    if program.is_empty() { Ok(notice(&wanted, &missing, &unopened)) } else { Err(start(&program)) }
+}
+
+fn check(wanted: &Sandbox, missing: &[String]) -> Result<(), String> {
     if wanted.rules.mode == SandboxMode::Required && !missing.is_empty() {
         return Err(format!("the sandbox is incomplete: {}. {ADVICE}", missing.join("; ")));
     }
-    let Some((name, arguments)) = program.split_first() else {
-        return Ok(notice(&wanted, &missing, &unopened));
-    };
+    Ok(())
+}
+
+/// Becomes the program. Returns only with an error.
+fn start(program: &[OsString]) -> String {
+    let Some((name, arguments)) = program.split_first() else { return "no program".to_owned() };
     let error = program::replace_process(name, arguments, &environment(std::env::vars_os()));
-    Err(format!("could not start {}: {error}", name.display()))
+    format!("could not start {}: {error}", name.display())
+}
+
+/// Has the system enter the sandbox with a profile. The tool starts parlor again, and that the program, so that the tool does not
+/// obey variables of an agent.
+fn run_with_profile(tool: &str, wanted: &Sandbox, program: &[OsString]) -> Result<String, String> {
+    let plan = Plan::of(wanted, |name| std::env::var_os(name));
+    check(wanted, &plan.notes)?;
+    // Never without the profile: what is in the session's folders could make it invalid.
+    let failed = |error: String| format!("no sandbox: {error}. {ADVICE}");
+    let profile = profile::arguments(&plan).map_err(failed)?;
+    if program.is_empty() {
+        let command: Vec<OsString> = std::iter::once(tool.into()).chain(profile).collect();
+        program::run_sandbox_command(&command, &[ENTERED.into()]).map_err(failed)?;
+        return Ok(format!("{} {UNTESTED}", notice(wanted, &plan.notes, &plan.unopened)));
+    }
+    let own = [sandbox::own_program().into(), SANDBOX_COMMAND.into(), ENTERED.into()];
+    let arguments: Vec<OsString> = profile.into_iter().chain(own).chain(program.iter().cloned()).collect();
+    let error = program::replace_process(tool.as_ref(), &arguments, &std::env::vars_os().collect());
+    Err(failed(format!("could not start {tool}: {error}")))
 }
 
 /// Restricts this process; returns what could not be enforced, and state folders that were not opened.
@@ -54,7 +93,7 @@ fn enter(wanted: &Sandbox) -> Result<(Vec<String>, Vec<PathBuf>), String> {
     // Tried in a child process first: AppArmor may allow entering a namespace but not mapping the user, and this process
     // would be another user then.
     let namespaces =
-        program::run_sandbox_command(&[NAMESPACES.into()]).and_then(|_| sandbox::enter_namespaces());
+        program::run_sandbox_command(&[], &[NAMESPACES.into()]).and_then(|_| sandbox::enter_namespaces());
     match namespaces {
         Ok(()) => missing.extend(sandbox::cover(&plan.covers)),
         Err(error) => missing.push(format!("{error}, so hooks, settings and sockets are not protected")),

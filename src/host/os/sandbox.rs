@@ -1,4 +1,5 @@
-//! What the kernel offers to confine a process: Landlock, and mounts in a namespace of its own.
+//! What the system offers to confine a process: on Linux Landlock, and mounts in a namespace of its own; on macOS a program
+//! that starts another one with a profile.
 //!
 //! Landlock draws the bounds, but cannot deny something below a folder that it allows. Mounts protect that.
 //! Invariants: paths are opened without following a link, and a mount is made on what was opened; what could not be
@@ -59,6 +60,12 @@ pub fn own_program() -> PathBuf {
     } else {
         std::env::current_exe().unwrap_or_default()
     }
+}
+
+/// The program that starts another one with a profile; `None` if a process enters the sandbox itself. Not found on the `PATH`,
+/// where anything could take its place.
+pub fn profile_tool() -> Option<&'static str> {
+    cfg!(target_os = "macos").then_some("/usr/bin/sandbox-exec")
 }
 
 /// Closes everything but standard input, output and error.

@@ -23,6 +23,9 @@ const MAX_MODULE_DEPTH: usize = 4;
 pub(super) struct Plan {
     pub(super) bounds: Bounds,
     pub(super) covers: Vec<Cover>,
+    /// Folders and files that cannot be read, and what can be read in them. The bounds have all of it.
+    pub(super) secrets: Vec<PathBuf>,
+    pub(super) readable: Vec<PathBuf>,
     /// What is not protected, for the user.
     pub(super) notes: Vec<String>,
     /// State folders of the agent that its variables name, but that are not opened.
@@ -162,12 +165,13 @@ impl Plan {
         readable.extend(own_folders.iter().map(|own| own.join("agents")));
         secrets.retain(|secret| !readable.contains(secret) && !state.iter().any(|own| own == secret));
         plan.read_all_but(Path::new("/"), &secrets);
-        plan.bounds.read.extend(readable);
+        plan.bounds.read.extend(readable.iter().cloned());
         for folder in &open {
             let has_secrets = secrets.iter().any(|secret| secret.starts_with(folder) && secret != folder);
             let rights = if has_secrets { &mut plan.bounds.write_only } else { &mut plan.bounds.write };
             rights.push(folder.clone());
         }
+        (plan.secrets, plan.readable) = (secrets, readable);
         plan.bounds.devices = DEVICES.iter().map(PathBuf::from).collect();
         // An agent has pipes, and could type into the terminal that parlor is in.
         plan.bounds.devices.extend(std::io::stdin().is_terminal().then(|| TERMINAL.into()));

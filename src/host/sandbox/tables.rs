@@ -6,6 +6,8 @@
 /// Caches and stores of packages. None has programs that a shell finds by name.
 pub const CACHES: &[(&str, &str)] = &[
     (".cache", "caches of most tools"),
+    ("Library/Caches", "the same on macOS"),
+    ("Library/pnpm/store", "downloaded packages of pnpm on macOS"),
     (".cargo/registry", "downloaded crates; cargo locks it also for reading"),
     (".cargo/git", "crates from git"),
     (".cargo/.package-cache", "the lock of cargo"),
@@ -26,8 +28,16 @@ pub const CACHES: &[(&str, &str)] = &[
 
 /// Devices that programs expect. No disks, and nothing of other hardware. The terminal is added for a program that it is the
 /// input of.
-pub const DEVICES: &[&str] =
-    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/ptmx", PSEUDO_TERMINALS];
+pub const DEVICES: &[&str] = &[
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/ptmx",
+    "/dev/fd",
+    PSEUDO_TERMINALS,
+];
 
 pub const PSEUDO_TERMINALS: &str = "/dev/pts";
 
@@ -35,7 +45,7 @@ pub const PSEUDO_TERMINALS: &str = "/dev/pts";
 pub const TERMINAL: &str = "/dev/tty";
 
 /// Temporary folders, also shared memory; `$TMPDIR` is added.
-pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+pub const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/private/var/folders"];
 
 /// The folders and files in which agents keep their state: the agent may write its own, and must not read those of
 /// others. The names are those of the agent or of its program. A variable of `STATE_VARIABLES` replaces the folders.
@@ -71,7 +81,16 @@ pub const AGENTS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Folders of many programs, which no variable opens as the state of one.
-pub const WIDE: &[&str] = &[".config", ".cache", ".local/bin", ".local/share", ".local/state", "bin"];
+pub const WIDE: &[&str] = &[
+    ".config",
+    ".cache",
+    ".local/bin",
+    ".local/share",
+    ".local/state",
+    "bin",
+    "Library/Application Support",
+    "Library/Caches",
+];
 
 /// Files in the state folder of an agent, or in its subfolder `agent`, that run programs or instruct the agent in later
 /// sessions, which may have no sandbox.
@@ -151,9 +170,24 @@ pub const SECRETS: &[&str] = &[
     "snap/firefox",
     "snap/chromium",
     ".var/app",
+    // The same on macOS.
+    "Library/Application Support/Arc",
+    "Library/Application Support/BraveSoftware",
+    "Library/Application Support/Chromium",
+    "Library/Application Support/Firefox",
+    "Library/Application Support/Google/Chrome",
+    "Library/Application Support/Microsoft Edge",
+    "Library/Application Support/Vivaldi",
+    "Library/Cookies",
+    "Library/Keychains",
+    "Library/Mail",
+    "Library/Messages",
+    "Library/Safari",
+    "Library/Thunderbird",
     // Command histories.
     ".bash_history",
     ".zsh_history",
+    ".zsh_sessions",
     ".local/share/fish/fish_history",
     ".node_repl_history",
     ".python_history",
@@ -201,6 +235,9 @@ pub const WAYS_OUT: &[&str] = &[
     ".docker/run",
     ".docker/desktop",
     ".colima",
+    ".orbstack/run",
+    "Library/Containers/com.docker.docker/Data",
+    "/var/run/docker.sock",
     ".screen",
     ".emacs.d/server",
 ];

@@ -1,0 +1,232 @@
+//! The profile for `sandbox-exec` that has the same bounds as a plan. Untested on macOS.
+//!
+//! Of all rules that match, the last one counts. Rules name paths, so nothing protected may get another path: folders above
+//! cannot be moved, and hard links cannot be made. Sources: the profiles of macOS in `/System/Library/Sandbox/Profiles`, of
+//! Chromium and of Codex.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::plan::Plan;
+use super::tables::TERMINAL;
+use crate::host::os::sandbox::Cover;
+
+/// Everything is allowed but other processes and the services of macOS that start programs or write files outside of the
+/// sandbox. macOS ignores `(target others)` in a rule that denies signals.
+const START: &str = r#"(version 1)
+(allow default)
+(deny signal process-info* mach-priv-task-port)
+(allow signal process-info* mach-priv-task-port (target same-sandbox))
+(deny appleevent-send lsopen job-creation user-preference-write)
+(deny process-exec (literal "/bin/launchctl"))
+(deny file-write* file-link)
+"#;
+
+/// Terminals that were opened in the sandbox have the extension.
+const TERMINALS: &str = r#"(deny file-read* file-write* (literal "/dev/tty") (regex #"^/dev/ttys[0-9]+"))
+(allow file-read* file-write*
+  (require-all (regex #"^/dev/ttys[0-9]+") (extension "com.apple.sandbox.pty")))
+"#;
+
+/// The arguments of `sandbox-exec` before those that it starts.
+pub(super) fn arguments(plan: &Plan) -> Result<Vec<OsString>, String> {
+    Ok(vec!["-p".into(), profile(plan)?.into(), "--".into()])
+}
+
+fn profile(plan: &Plan) -> Result<String, String> {
+    let bounds = &plan.bounds;
+    let open: Vec<&PathBuf> = bounds.write.iter().chain(&bounds.write_only).collect();
+    let (mut read_only, mut hidden, mut sockets) = (Vec::new(), Vec::new(), Vec::new());
+    for cover in &plan.covers {
+        match cover {
+            Cover::ReadOnly(path) => read_only.push(path),
+            Cover::Hidden(path, except) => {
+                hidden.push(path);
+                sockets.extend(except);
+            }
+            Cover::Pinned(_) | Cover::Terminals(_) => {}
+        }
+    }
+    let protected = read_only.iter().chain(&hidden).copied().chain(&plan.secrets);
+    let above = protected.flat_map(|path| path.ancestors().skip(1));
+    let pinned: BTreeSet<&Path> = above.filter(|path| open.iter().any(|it| path.starts_with(it))).collect();
+    // Such as the folder of the demo agent in parlor's own.
+    let is_in_secret = |path: &&PathBuf| plan.secrets.iter().any(|secret| path.starts_with(secret));
+    let own = bounds.write.iter().filter(is_in_secret);
+
+    let mut text = START.to_owned();
+    add(&mut text, "allow file-write*", "subpath", open.iter().copied().chain(&bounds.devices))?;
+    add(&mut text, "deny file-read* file-write* file-clone", "subpath", &plan.secrets)?;
+    add(&mut text, "allow file-read*", "subpath", &plan.readable)?;
+    add(&mut text, "allow file-read* file-write*", "subpath", own)?;
+    add(&mut text, "deny file-write*", "subpath", read_only)?;
+    add(&mut text, "deny file-write-unlink", "literal", pinned)?;
+    if let Some(ports) = &bounds.ports {
+        text.push_str("(deny network-outbound (remote ip))\n");
+        for port in ports {
+            let _ = writeln!(text, "(allow network-outbound (remote tcp \"*:{port}\"))");
+        }
+    }
+    // Connecting to a socket is no access to a file.
+    add(&mut text, "deny file-read* file-write* network-outbound", "subpath", hidden)?;
+    add(&mut text, "allow file-read* file-write* network-outbound", "literal", sockets)?;
+    text.push_str(TERMINALS);
+    let terminal = bounds.devices.iter().filter(|path| *path == Path::new(TERMINAL));
+    add(&mut text, "allow file-read* file-write*", "literal", terminal)?;
+    // As on Linux. Programs look at each folder of a path.
+    text.push_str("(allow file-read-metadata)\n");
+    Ok(text)
+}
+
+/// Adds a rule for these paths. Without any there is none, because it would be for all paths.
+fn add(
+    text: &mut String,
+    rule: &str,
+    filter: &str,
+    paths: impl IntoIterator<Item = impl AsRef<Path>>,
+) -> Result<(), String> {
+    let filters = paths.into_iter().map(|path| Ok(format!("\n  ({filter} {})", quoted(path.as_ref())?)));
+    let filters: String = filters.collect::<Result<_, String>>()?;
+    if !filters.is_empty() {
+        let _ = writeln!(text, "({rule}{filters})");
+    }
+    Ok(())
+}
+
+fn quoted(path: &Path) -> Result<String, String> {
+    let text = path.to_str().ok_or_else(|| format!("{} is not valid Unicode", path.display()))?;
+    Ok(format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\"").replace('\n', "\\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::os::files;
+    use crate::host::os::sandbox::Bounds;
+
+    fn plan() -> Plan {
+        let bounds = Bounds {
+            write: vec!["/w".into(), "/own/demo".into()],
+            write_only: vec!["/home/u".into()],
+            devices: vec!["/dev/null".into()],
+            ..Bounds::default()
+        };
+        let covers = vec![
+            Cover::Pinned("/w/.git".into()),
+            Cover::ReadOnly("/w/.git/hooks".into()),
+            Cover::Terminals("/dev/pts".into()),
+            Cover::Hidden("/run/u".into(), vec!["/run/u/ssh".into()]),
+        ];
+        let secrets = vec!["/home/u/.config/gh".into(), "/own".into()];
+        Plan { bounds, covers, secrets, readable: vec!["/own/agents".into()], ..Plan::default() }
+    }
+
+    #[test]
+    fn the_whole_profile_of_a_plan() {
+        let expected = r#"(version 1)
+(allow default)
+(deny signal process-info* mach-priv-task-port)
+(allow signal process-info* mach-priv-task-port (target same-sandbox))
+(deny appleevent-send lsopen job-creation user-preference-write)
+(deny process-exec (literal "/bin/launchctl"))
+(deny file-write* file-link)
+(allow file-write*
+  (subpath "/w")
+  (subpath "/own/demo")
+  (subpath "/home/u")
+  (subpath "/dev/null"))
+(deny file-read* file-write* file-clone
+  (subpath "/home/u/.config/gh")
+  (subpath "/own"))
+(allow file-read*
+  (subpath "/own/agents"))
+(allow file-read* file-write*
+  (subpath "/own/demo"))
+(deny file-write*
+  (subpath "/w/.git/hooks"))
+(deny file-write-unlink
+  (literal "/home/u")
+  (literal "/home/u/.config")
+  (literal "/w")
+  (literal "/w/.git"))
+(deny file-read* file-write* network-outbound
+  (subpath "/run/u"))
+(allow file-read* file-write* network-outbound
+  (literal "/run/u/ssh"))
+(deny file-read* file-write* (literal "/dev/tty") (regex #"^/dev/ttys[0-9]+"))
+(allow file-read* file-write*
+  (require-all (regex #"^/dev/ttys[0-9]+") (extension "com.apple.sandbox.pty")))
+(allow file-read-metadata)
+"#;
+        let arguments = arguments(&plan()).unwrap();
+        assert_eq!(arguments, ["-p", expected, "--"]);
+    }
+
+    #[test]
+    fn a_rule_without_paths_is_left_out() {
+        let text = profile(&Plan::default()).unwrap();
+        assert_eq!(text, format!("{START}{TERMINALS}(allow file-read-metadata)\n"));
+    }
+
+    #[test]
+    fn protected_paths_are_denied_after_their_folder_is_allowed() {
+        let text = profile(&plan()).unwrap();
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} is not in {text}"));
+        let allowed = at("(allow file-write*\n");
+        for rule in
+            ["(deny file-write*\n", "(deny file-write-unlink\n", "(deny file-read* file-write* file-clone\n"]
+        {
+            assert!(allowed < at(rule), "{rule}");
+        }
+        assert!(at("(subpath \"/own\")") < at("(subpath \"/own/agents\")"), "the exception comes later");
+    }
+
+    #[test]
+    fn only_named_ports_are_allowed_and_hidden_sockets_never() {
+        let ports = |ports: Option<Vec<u16>>| {
+            let mut plan = plan();
+            plan.bounds.ports = ports;
+            profile(&plan).unwrap()
+        };
+        let text = ports(Some(vec![443, 80]));
+        let rules = "(deny network-outbound (remote ip))\n(allow network-outbound (remote tcp \"*:443\"))\n\
+                     (allow network-outbound (remote tcp \"*:80\"))\n(deny file-read* file-write* network-outbound\n";
+        assert!(text.contains(rules), "{text}");
+        assert!(ports(Some(Vec::new())).contains("(remote ip))\n(deny file-read*"));
+        assert!(!ports(None).contains("(remote"));
+    }
+
+    #[test]
+    fn hostile_names_do_not_end_a_string() {
+        let name = "/w/a\"))(allow file-write*\\\" (subpath \"/\n;\\";
+        let plan = Plan { covers: vec![Cover::ReadOnly(name.into())], secrets: vec![name.into()], ..plan() };
+        let text = profile(&plan).unwrap();
+        let quoted = r#"(subpath "/w/a\"))(allow file-write*\\\" (subpath \"/\n;\\")"#;
+        assert_eq!(text.matches(quoted).count(), 2, "{text}");
+        // Read as the language does, no string is left open and all of them are paths, expressions or extensions.
+        let (mut strings, mut rest) = (Vec::new(), text.as_str());
+        while let Some((_, begun)) = rest.split_once('"') {
+            let mut escaped = false;
+            let end = begun.find(|sign| {
+                let is_end = sign == '"' && !escaped;
+                escaped = sign == '\\' && !escaped;
+                is_end
+            });
+            let (string, after) = begun.split_at(end.unwrap_or_else(|| panic!("open: {begun}")));
+            strings.push(string);
+            rest = &after[1..];
+        }
+        let is_known = |it: &&str| it.starts_with('/') || it.starts_with('^') || it.starts_with("com.");
+        assert!(strings.iter().all(|it| is_known(&it)), "{strings:?}");
+        assert_eq!(strings.iter().filter(|it| it.contains("allow")).count(), 3, "also a folder above");
+    }
+
+    #[test]
+    fn a_name_that_is_not_text_is_an_error() {
+        let path = PathBuf::from(files::from_bytes(b"/w/\xff"));
+        let plan = Plan { secrets: vec![path], ..Plan::default() };
+        assert!(profile(&plan).unwrap_err().ends_with("is not valid Unicode"));
+    }
+}
