@@ -72,7 +72,7 @@ fn run_with_profile(tool: &str, wanted: &Sandbox, program: &[OsString]) -> Resul
     let plan = Plan::of(wanted, |name| std::env::var_os(name));
     check(wanted, &plan.notes)?;
     // Never without the profile: what is in the session's folders could make it invalid.
-    let failed = |error: String| format!("no sandbox: {error}. {ADVICE}");
+    let failed = |error: String| format!("no sandbox: {}. {ADVICE}", error.trim_end_matches('.'));
     let profile = profile::arguments(&plan).map_err(failed)?;
     if program.is_empty() {
         let command: Vec<OsString> = std::iter::once(tool.into()).chain(profile).collect();

@@ -102,9 +102,12 @@ fn quoted(path: &Path) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::host::os::files;
     use crate::host::os::sandbox::Bounds;
+    use crate::model::Sandbox;
 
     fn plan() -> Plan {
         let bounds = Bounds {
@@ -221,6 +224,36 @@ mod tests {
         let is_known = |it: &&str| it.starts_with('/') || it.starts_with('^') || it.starts_with("com.");
         assert!(strings.iter().all(|it| is_known(&it)), "{strings:?}");
         assert_eq!(strings.iter().filter(|it| it.contains("allow")).count(), 3, "also a folder above");
+    }
+
+    #[test]
+    fn folders_of_a_session_are_in_the_profile() {
+        let base = tempfile::tempdir().unwrap();
+        let real = base.path().canonicalize().unwrap();
+        let (home, work) = (real.join("home"), real.join("work \"x"));
+        for folder in
+            [".ssh", "Library/Keychains", "Library/Caches", "Library/Application Support/Google/Chrome"]
+        {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        fs::create_dir_all(&work).unwrap();
+        fs::write(home.join(".ssh/config"), "x").unwrap();
+        fs::write(work.join(".envrc"), "x").unwrap();
+        let wanted = Sandbox { folders: vec![work.clone()], ..Sandbox::default() };
+        let plan = Plan::of(&wanted, |name| (name == "HOME").then(|| home.clone().into()));
+        let text = profile(&plan).unwrap();
+        let rule = |begin: &str| {
+            let found = text.split("\n(").find(|rule| rule.starts_with(begin) && rule.contains("\n  ("));
+            found.unwrap_or_else(|| panic!("{begin} is not in {text}"))
+        };
+        let has = |begin: &str, path: &Path| rule(begin).contains(&quoted(path).unwrap());
+        assert!(has("allow file-write*", &work) && has("allow file-write*", &home.join("Library/Caches")));
+        assert!(has("deny file-write*", &work.join(".envrc")));
+        for secret in [".ssh", "Library/Keychains", "Library/Application Support/Google/Chrome"] {
+            assert!(has("deny file-read* file-write* file-clone", &home.join(secret)), "{secret}");
+            assert!(!has("allow file-write*", &home.join(secret)), "{secret}");
+        }
+        assert!(has("allow file-read*", &home.join(".ssh/config")));
     }
 
     #[test]
