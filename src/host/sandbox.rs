@@ -66,8 +66,8 @@ fn start(program: &[OsString]) -> String {
     format!("could not start {}: {error}", name.display())
 }
 
-/// Has the system enter the sandbox with a profile. The tool starts parlor again, and that the program, so that the tool does not
-/// obey variables of an agent.
+/// Has the system enter the sandbox with a profile. The tool starts parlor again, which becomes the program, so that the tool
+/// does not obey variables of an agent.
 fn run_with_profile(tool: &str, wanted: &Sandbox, program: &[OsString]) -> Result<String, String> {
     let plan = Plan::of(wanted, |name| std::env::var_os(name));
     check(wanted, &plan.notes)?;

@@ -62,8 +62,8 @@ pub fn own_program() -> PathBuf {
     }
 }
 
-/// The program that starts another one with a profile; `None` if a process enters the sandbox itself. Not found on the `PATH`,
-/// where anything could take its place.
+/// The program that starts another one with a profile; `None` if a process enters the sandbox itself. Not looked up on the
+/// `PATH`, where anything could take its place.
 pub fn profile_tool() -> Option<&'static str> {
     cfg!(target_os = "macos").then_some("/usr/bin/sandbox-exec")
 }
