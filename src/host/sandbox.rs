@@ -18,7 +18,9 @@ use std::path::PathBuf;
 use self::plan::Plan;
 use super::os::files;
 use super::os::sandbox::{self, Cover};
-use crate::model::{SANDBOX_COMMAND, SANDBOX_MISSING, SANDBOX_SET, SANDBOX_UNSET, Sandbox, SandboxMode};
+use crate::model::{
+    SANDBOX_COMMAND, SANDBOX_MISSING, SANDBOX_SET, SANDBOX_UNSET, SANDBOX_UNTESTED, Sandbox, SandboxMode,
+};
 use crate::program;
 
 /// The only argument to try whether namespaces can be entered.
@@ -26,8 +28,6 @@ const NAMESPACES: &str = "--namespaces";
 
 /// The argument before a program if the system has put this process in the sandbox; without one, it only tries that.
 const ENTERED: &str = "--entered";
-
-const UNTESTED: &str = "The sandbox is untested on macOS.";
 
 const ADVICE: &str = "Start without a sandbox: `--sandbox=off`.";
 
@@ -77,7 +77,7 @@ fn run_with_profile(tool: &str, wanted: &Sandbox, program: &[OsString]) -> Resul
     if program.is_empty() {
         let command: Vec<OsString> = std::iter::once(tool.into()).chain(profile).collect();
         program::run_sandbox_command(&command, &[ENTERED.into()]).map_err(failed)?;
-        return Ok(format!("{} {UNTESTED}", notice(wanted, &plan.notes, &plan.unopened)));
+        return Ok(format!("{} {SANDBOX_UNTESTED}", notice(wanted, &plan.notes, &plan.unopened)));
     }
     let own = [sandbox::own_program().into(), SANDBOX_COMMAND.into(), ENTERED.into()];
     let arguments: Vec<OsString> = profile.into_iter().chain(own).chain(program.iter().cloned()).collect();

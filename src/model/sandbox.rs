@@ -35,6 +35,9 @@ pub fn is_state_variable(name: &str) -> bool {
 /// What begins the part of a sandbox's description that lists what this system does not enforce.
 pub const SANDBOX_MISSING: &str = "Not enforced here: ";
 
+/// The end of a sandbox's description on a system where nobody has tried it.
+pub const SANDBOX_UNTESTED: &str = "The sandbox is untested on macOS.";
+
 /// Whether agents run in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum SandboxMode {

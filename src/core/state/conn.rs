@@ -7,8 +7,8 @@ use std::time::Instant;
 use crate::core::FileJobs;
 use crate::model::{
     AgentCapabilities, AgentInfo, AgentRequest, AgentSpec, Allowance, AuthStatus, Bounded, CallTag,
-    CloseReason, CommandAccess, ConnId, ExitInfo, Provider, RequestId, SANDBOX_MISSING, SessionId,
-    SessionInfo, SessionKey, SessionUpdate, TerminalId,
+    CloseReason, CommandAccess, ConnId, ExitInfo, Provider, RequestId, SANDBOX_MISSING, SANDBOX_UNTESTED,
+    SessionId, SessionInfo, SessionKey, SessionUpdate, TerminalId,
 };
 
 /// A connection to one agent process.
@@ -54,10 +54,11 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// Whether its process runs in a sandbox that this system enforces completely.
+    /// Whether its process runs in a sandbox that this system is known to enforce completely.
     pub fn is_confined(&self) -> bool {
         let enforced = self.sandbox.as_ref().filter(|_| self.spec.bounds.is_some());
-        enforced.is_some_and(|text| !text.contains(SANDBOX_MISSING))
+        enforced
+            .is_some_and(|text| [SANDBOX_MISSING, SANDBOX_UNTESTED].iter().all(|weak| !text.contains(weak)))
     }
 
     /// A connection whose process is about to start.

@@ -22,6 +22,7 @@ const START: &str = r#"(version 1)
 (deny appleevent-send lsopen job-creation user-preference-write)
 (deny process-exec (literal "/bin/launchctl"))
 (deny file-write* file-link)
+(allow file-write* (subpath "/dev/fd"))
 "#;
 
 /// Terminals that were opened in the sandbox have the extension.

@@ -28,16 +28,8 @@ pub const CACHES: &[(&str, &str)] = &[
 
 /// Devices that programs expect. No disks, and nothing of other hardware. The terminal is added for a program that it is the
 /// input of.
-pub const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/ptmx",
-    "/dev/fd",
-    PSEUDO_TERMINALS,
-];
+pub const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/ptmx", PSEUDO_TERMINALS];
 
 pub const PSEUDO_TERMINALS: &str = "/dev/pts";
 

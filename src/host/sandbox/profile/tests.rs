@@ -31,6 +31,7 @@ fn the_whole_profile_of_a_plan() {
 (deny appleevent-send lsopen job-creation user-preference-write)
 (deny process-exec (literal "/bin/launchctl"))
 (deny file-write* file-link)
+(allow file-write* (subpath "/dev/fd"))
 (allow file-write*
   (subpath "/w")
   (subpath "/own/demo")
