@@ -19,9 +19,17 @@ const PATH: &str = "/code/shop/a.txt";
 const OLD: &str = "1\n2\n3\n4\n5\n";
 const NEW: &str = "one\n2\n3\n4\nfive\n";
 
-fn holding() -> TestCore {
+fn in_turn() -> TestCore {
     let mut app = with_undo();
     app.state.setup.policy.hold_writes = true;
+    app.submit("go");
+    captured(&mut app, Moment::Before(1), 1, &[]);
+    app
+}
+
+fn with_held_file() -> TestCore {
+    let mut app = in_turn();
+    writes(&mut app, 5, Some(OLD), NEW);
     app
 }
 
@@ -101,10 +109,7 @@ fn written(app: &mut TestCore, result: Result<(), String>) -> Option<String> {
 
 #[test]
 fn held_files_are_read_back_and_survive_a_restart() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
-    writes(&mut app, 5, Some(OLD), NEW);
+    let mut app = with_held_file();
     let saved = saved_session(&mut app);
     app.fx.clear();
     app.ask(
@@ -122,10 +127,7 @@ fn held_files_are_read_back_and_survive_a_restart() {
 
 #[test]
 fn parts_are_applied_and_discarded() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
-    writes(&mut app, 5, Some(OLD), NEW);
+    let mut app = with_held_file();
     app.end_turn(StopReason::EndTurn);
     captured(&mut app, Moment::After(1), 1, &[]);
     compared(&mut app, OLD, NEW, Fit::Clean);
@@ -158,10 +160,7 @@ fn parts_are_applied_and_discarded() {
 
 #[test]
 fn what_changed_meanwhile_is_compared_again() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
-    writes(&mut app, 5, Some(OLD), NEW);
+    let mut app = with_held_file();
     compared(&mut app, OLD, NEW, Fit::Clean);
     let part = hunk(&app, 0);
     // The agent writes again: the page follows it.
@@ -180,9 +179,7 @@ fn what_changed_meanwhile_is_compared_again() {
 
 #[test]
 fn a_merged_change_is_written_once() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
+    let mut app = in_turn();
     writes(&mut app, 5, Some(OLD), "one\n2\n3\n4\n5\n");
     let (disk, merged) = ("1\n2\n3\n4\n5 of the user\n", "one\n2\n3\n4\n5 of the user\n");
     compared(&mut app, disk, merged, Fit::Merged);
@@ -197,10 +194,7 @@ fn a_merged_change_is_written_once() {
 
 #[test]
 fn a_refused_file_can_only_be_discarded() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
-    writes(&mut app, 5, Some(OLD), NEW);
+    let mut app = with_held_file();
     compared(&mut app, OLD, NEW, Fit::Refused("its path has a link now".to_owned()));
     app.fx.clear();
     let part = Part::from(PathBuf::from(PATH));
@@ -212,9 +206,7 @@ fn a_refused_file_can_only_be_discarded() {
 
 #[test]
 fn the_user_is_told_what_is_not_held() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
+    let mut app = in_turn();
     app.end_turn(StopReason::EndTurn);
     captured(&mut app, Moment::After(1), 2, &["b.txt"]);
     let warnings = |app: &TestCore| {
@@ -228,10 +220,7 @@ fn the_user_is_told_what_is_not_held() {
 
 #[test]
 fn a_conflict_keeps_its_base_until_it_is_decided() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
-    writes(&mut app, 5, Some(OLD), NEW);
+    let mut app = with_held_file();
     let disk = "uno\n2\n3\n4\n5\n";
     compared(&mut app, disk, NEW, Fit::Conflict);
     let first = hunk(&app, 0);
@@ -241,9 +230,7 @@ fn a_conflict_keeps_its_base_until_it_is_decided() {
 
 #[test]
 fn too_much_is_refused_and_not_held() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
+    let mut app = in_turn();
     writes(&mut app, 5, None, &"x".repeat(33 << 20));
     assert_eq!(held(&app), []);
     let sent = app.fx.iter().any(|effect| {
@@ -255,10 +242,7 @@ fn too_much_is_refused_and_not_held() {
 
 #[test]
 fn what_was_applied_in_a_turn_is_no_unreported_change() {
-    let mut app = holding();
-    app.submit("go");
-    captured(&mut app, Moment::Before(1), 1, &[]);
-    writes(&mut app, 5, Some(OLD), NEW);
+    let mut app = with_held_file();
     app.end_turn(StopReason::EndTurn);
     captured(&mut app, Moment::After(1), 1, &[]);
     app.submit("more");
