@@ -21,7 +21,7 @@ pub const MAX_HELD_FILES: usize = 500;
 /// A text file as the agent wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldFile {
-    /// What was on the disk when it was first held, or last compared by the user; `None`: there was no file.
+    /// What was on the disk when it was first held, or when the user last decided about it; `None`: there was no file.
     pub base: Option<Body>,
     pub text: Body,
 }

@@ -82,27 +82,21 @@ impl SnapshotWorker {
 fn work(jobs: &Receiver<(SnapshotJob, Options)>, events: &UnboundedSender<ServiceEvent>, files: &Files) {
     let mut folder = Folder::default();
     while let Ok((job, options)) = jobs.recv() {
-        let opened = folder.open(&job.folder, options);
-        if let SnapshotTask::Apply { job: held, has_span } = &job.task {
+        let opened = folder.open(&job.folder, options).map(|recovered| {
+            if let Some(text) = recovered {
+                let _ = events.send(ServiceEvent::Snapshot(job.session, SnapshotNews::Recovered(text)));
+            }
+        });
+        let event = match (&job.task, opened) {
             // Without snapshots, it is written all the same.
-            let has_span = *has_span && opened.is_ok();
-            if events.send(folder.write_held(job.session, held, has_span, files)).is_err() {
-                return;
+            (SnapshotTask::Apply { job: held, has_span }, opened) => {
+                folder.write_held(job.session, held, *has_span && opened.is_ok(), files)
             }
-            continue;
-        }
-        let news = match opened {
-            Ok(recovered) => {
-                if let Some(text) = recovered {
-                    let _ = events.send(ServiceEvent::Snapshot(job.session, SnapshotNews::Recovered(text)));
-                }
-                folder.serve(&job)
-            }
-            Err(error) => Err(error),
-        };
-        let event = match news {
-            Ok(news) => ServiceEvent::Snapshot(job.session, news),
-            Err(error) => failure(&job, &error),
+            (_, Err(error)) => failure(&job, &error),
+            (_, Ok(())) => match folder.serve(&job) {
+                Ok(news) => ServiceEvent::Snapshot(job.session, news),
+                Err(error) => failure(&job, &error),
+            },
         };
         if events.send(event).is_err() {
             return;
@@ -182,8 +176,8 @@ impl Folder {
         let before = capture();
         let news = files.serve_held(job.clone());
         let is_written = matches!(news, HeldNews::Applied { result: Ok(()), .. });
-        let after = || capture().filter(|_| is_written);
-        let span = before.and_then(|before| Some(Span { before: before.id, after: after()?.id }));
+        let before = before.filter(|_| is_written);
+        let span = before.and_then(|before| Some(Span { before: before.id, after: capture()?.id }));
         ServiceEvent::Held(key, news, span)
     }
 

@@ -374,7 +374,6 @@ impl Layer for ReviewPage {
     fn plain(&self) -> Option<PlainPage> {
         let file = self.files.get(self.selected)?;
         let hunk = file.hunks.get(self.hunk);
-        let mut is_shown = true;
         let mut text = format!("{}, file {} of {}", self.title(), self.selected + 1, self.files.len());
         if hunk.is_some() {
             let _ = write!(text, ", hunk {} of {}", self.hunk + 1, file.hunks.len());
@@ -383,7 +382,7 @@ impl Layer for ReviewPage {
         for note in &self.notes {
             let _ = writeln!(text, "{note}");
         }
-        is_shown &= write_file(&mut text, &file.shown, hunk, &file.note);
+        let is_shown = write_file(&mut text, &file.shown, hunk, &file.note);
         let what = if hunk.is_some() { "hunk" } else { "file" };
         let (accept, reject) = self.verbs();
         let label = |verb: &str, what: &str| format!("{}{} {what}", verb[..1].to_uppercase(), &verb[1..]);

@@ -15,9 +15,9 @@ pub struct Held {
     pub is_applying: bool,
     /// What was applied in the running turn.
     pub(in crate::core) applied: BTreeSet<PathBuf>,
-    /// The last turn with a notice that a command does not see them.
+    /// The last turn with a notice that commands do not see held files.
     pub(in crate::core) noticed_in: Option<u32>,
-    /// Whether there was a warning that the disk changed in spite of it.
+    /// Whether there was a warning that files changed on the disk although writes are held.
     pub(in crate::core) has_warned: bool,
 }
 

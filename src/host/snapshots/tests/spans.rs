@@ -228,24 +228,40 @@ fn the_worker_says_why_there_is_no_snapshot() {
 
 #[test]
 fn an_interrupted_restore_is_recovered_and_told_by_the_next_job() {
-    let mut work = Work::new();
-    work.rig.write("a", "one");
-    let before = work.capture(Moment::Before(1)).id;
-    work.rig.write("a", "two");
-    let after = work.capture(Moment::After(1)).id;
-    let plan = work.rig.open().plan(&back(&after, &before)).unwrap();
-    crashes::crash_after(Some(3));
-    assert!(work.rig.open().restore("s", &plan, &all(&plan)).is_err());
-    crashes::crash_after(None);
-    // parlor is started again.
-    let (sender, events) = unbounded_channel();
-    (work.worker, work.events) = (SnapshotWorker::new(sender, Files::new()), events);
-    let SnapshotNews::Recovered(text) =
-        work.run(SnapshotTask::Capture { moment: Moment::Early, extra: vec![] })
-    else {
-        panic!()
+    let capture = |_: &Rig| SnapshotTask::Capture { moment: Moment::Early, extra: vec![] };
+    let apply = |rig: &Rig| SnapshotTask::Apply { job: Box::new(applied(rig, "new")), has_span: true };
+    for next in [&capture as &dyn Fn(&Rig) -> SnapshotTask, &apply] {
+        let mut work = Work::new();
+        work.rig.write("a", "one");
+        let before = work.capture(Moment::Before(1)).id;
+        work.rig.write("a", "two");
+        let after = work.capture(Moment::After(1)).id;
+        let plan = work.rig.open().plan(&back(&after, &before)).unwrap();
+        crashes::crash_after(Some(3));
+        assert!(work.rig.open().restore("s", &plan, &all(&plan)).is_err());
+        crashes::crash_after(None);
+        // parlor is started again.
+        let (sender, events) = unbounded_channel();
+        (work.worker, work.events) = (SnapshotWorker::new(sender, Files::new()), events);
+        let task = next(&work.rig);
+        let SnapshotNews::Recovered(text) = work.run(task) else { panic!() };
+        assert!(text.starts_with("An interrupted restore was "), "{text}");
+    }
+}
+
+/// Writes a file that is held.
+fn applied(rig: &Rig, name: &str) -> HeldJob {
+    let disk = fs::read_to_string(rig.path().join(name)).ok();
+    let change = HeldChange {
+        path: rig.path().join(name),
+        held: HeldFile { base: disk.clone().map(Into::into), text: "new\n".into() },
+        disk: disk.map(Into::into),
+        text: "new\n".into(),
+        hunks: Vec::new(),
+        fit: Fit::Clean,
     };
-    assert!(text.starts_with("An interrupted restore was "), "{text}");
+    let task = HeldTask::Apply { change: Box::new(change), text: "new\n".into() };
+    HeldJob { session: SessionKey(1), roots: vec![rig.path()], task }
 }
 
 #[test]
@@ -253,17 +269,7 @@ fn an_applied_file_is_captured_before_and_after() {
     let mut work = Work::new();
     work.rig.write(".gitignore", "ignored\n");
     work.rig.write("ignored", "old\n");
-    let change = HeldChange {
-        path: work.rig.path().join("ignored"),
-        held: HeldFile { base: Some("old\n".into()), text: "new\n".into() },
-        disk: Some("old\n".into()),
-        text: "new\n".into(),
-        hunks: Vec::new(),
-        fit: Fit::Clean,
-    };
-    let task = HeldTask::Apply { change: Box::new(change), text: "new\n".into() };
-    let held = HeldJob { session: SessionKey(1), roots: vec![work.rig.path()], task };
-    let job = Box::new(held);
+    let job = Box::new(applied(&work.rig, "ignored"));
     let event = work.event(SnapshotTask::Apply { job: job.clone(), has_span: true });
     let ServiceEvent::Held(_, HeldNews::Applied { result: Ok(()), .. }, Some(span)) = event else {
         panic!("{event:?}")
